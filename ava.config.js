@@ -22,12 +22,9 @@ const LONGEST = [
   'engine/families',
   'engine/families/remote/system-one',
   'wire/holdings/requests',
-  'guides',
   'deploy/replicas',
-  'engine/families/open-inference/decisions',
   'cli/decide/decide-whole-files',
   'engine/families/open-inference/absence',
-  'wire/mutations',
 ];
 
 const TESTS = fileURLToPath(new URL('test', import.meta.url));

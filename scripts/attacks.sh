@@ -1,18 +1,13 @@
 #!/bin/sh
 # Attacks on the port. `sh scripts/attacks.sh [NAME…] [--seconds N] [--checkout DIR]` runs each attack against a service
 # of its own with the default limits, on free ports of 127.0.0.1, and prints how a neighbour at another address and the
-# probes fared before, during and after it. `growth` shows how what is held grows with 10, 100 and 1,000 connections or
-# streams; `fuzz --protocol http1|http2 --seconds N --seed N` sends mutated bytes; `fuzz-bodies --kind json|protobuf|
-# systemone|decisions --seconds N --seed N` sends bodies that an independent reader reads as well; `table --before CHECKOUT [--out FILE]`
-# runs the attacks of two audits' findings against that checkout and this one in turns, in less than 20 minutes, and
-# writes a page; with `--through-nginx` attacker and neighbour call through a real nginx with the configuration of
-# deploy/. `--checkout` attacks the service of another checkout, for figures from before a change.
+# probes fared before, during and after it. `fuzz --protocol http1|http2 --seconds N --seed N` sends mutated bytes;
+# `fuzz-bodies --kind json|protobuf|systemone|decisions --seconds N --seed N` sends bodies that an independent reader
+# reads as well. `--checkout` attacks the service of another checkout, for figures from before a change.
 set -eu
 root="$(cd "$(dirname "$0")/.." && pwd)"
 PATH="$root/node_modules/.bin:$PATH"
 case "${1:-}" in
-  growth) shift && exec node "$root/scripts/attacks/growth.ts" "$@" ;;
-  table) shift && exec node "$root/scripts/attacks/table.ts" "$@" ;;
   fuzz-bodies) shift && exec node "$root/scripts/attacks/fuzz-bodies.ts" "$@" ;;
   fuzz) shift && exec node "$root/scripts/attacks/fuzz.ts" "$@" ;;
   *) exec node "$root/scripts/attacks/main.ts" "$@" ;;

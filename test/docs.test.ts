@@ -1,9 +1,11 @@
 /**
- * The guides are true: their links lead somewhere, the settings, codes and log lines that they name exist, and
- * their clients run.
+ * Pages are true: their links lead somewhere, the files, tests, sections of the contract, settings, codes and log lines
+ * that they name exist, and the architecture names every room of the source.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
+import { CHECKS } from '../conformance/checks.ts';
 import { CALLER_VARIABLES, SETTINGS } from '../src/config.ts';
 import { ERROR_TABLE } from '../src/domain/errors.ts';
 import { TOKEN_VARIABLE_PATTERN } from '../src/engine/packages/servers.ts';
@@ -20,18 +22,6 @@ const developerPages = [
   ...readdirSync(new URL('bench/results', root)).map((name) => `bench/results/${name}`),
 ].map((name) => ({ name, text: readFileSync(new URL(name, root), 'utf8') }));
 
-test('every link leads to a file', (t) => {
-  let links = 0;
-  for (const { name, text } of [...pages, ...developerPages]) {
-    for (const [, target = ''] of text.matchAll(/\]\(([^)#]+)\)/g)) {
-      if (/^[a-z]+:/.test(target)) continue;
-      links += 1;
-      t.true(existsSync(new URL(target, new URL(name, root))), `${name}: ${target}`);
-    }
-  }
-  t.true(links > 10);
-});
-
 /** What a heading is called in links to it: `## 9. Versioning` is `#9-versioning`. */
 function anchorsOf(text: string): ReadonlySet<string> {
   const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
@@ -45,16 +35,19 @@ function anchorsOf(text: string): ReadonlySet<string> {
   );
 }
 
-test('every link to a heading leads to one', (t) => {
-  let links = 0;
+test('every link leads to a file, and to a heading that is there', (t) => {
+  let [links, headings] = [0, 0];
   for (const { name, text } of [...pages, ...developerPages]) {
-    for (const [, target = '', anchor = ''] of text.matchAll(/\]\(([^)#:]*)#([^)]+)\)/g)) {
+    for (const [, target = '', anchor] of text.matchAll(/\]\(([^)#:]*)(?:#([^)]+))?\)/g)) {
       links += 1;
-      const page = target === '' ? text : readFileSync(new URL(target, new URL(name, root)), 'utf8');
-      t.true(anchorsOf(page).has(anchor), `${name}: ${target}#${anchor}`);
+      const file = new URL(target, new URL(name, root));
+      t.true(target === '' || existsSync(file), `${name}: ${target}`);
+      if (anchor === undefined) continue;
+      headings += 1;
+      t.true(anchorsOf(target === '' ? text : readFileSync(file, 'utf8')).has(anchor), `${name}: ${target}#${anchor}`);
     }
   }
-  t.true(links > 10);
+  t.true(links > 100 && headings > 10, `${links} links, ${headings} to headings`);
 });
 
 test('the page of benchmarks lists the results that there are', (t) => {
@@ -129,4 +122,99 @@ test('the symptoms name codes, reasons and log lines that there are', (t) => {
       if (/^[A-Z_]+$/.test(quoted)) t.true(quoted in ERROR_TABLE, quoted);
     }
   }
+});
+
+const textOf = (name: string): string => readFileSync(new URL(name, root), 'utf8');
+
+/** Where a path begins. Diagrams and links name files without backticks. */
+const TOP = 'src|proto|gen|test|docs|bench|models|training|scripts|deploy|bin|conformance';
+const PATH = new RegExp(String.raw`(?<![\w./<-])(?:${TOP})(?:/[\w.-]*[\w-])+(?!/?<)`, 'g');
+
+const namesIn = (text: string): readonly string[] => [...new Set([...text.matchAll(PATH)].map(([path]) => path))];
+const NAMED = namesIn(textOf('docs/architecture.md'));
+const TO_CHANGE = namesIn(textOf('CONTRIBUTING.md'));
+
+test('every file and folder that the pages for developers name exists', (t) => {
+  t.true(NAMED.length > 100, 'the page names most of the way of a decision');
+  t.true(TO_CHANGE.length > 30, 'and CONTRIBUTING.md where each kind of change goes');
+  t.deepEqual(
+    [...NAMED, ...TO_CHANGE].filter((path) => !existsSync(new URL(path, root))),
+    [],
+  );
+});
+
+test('every folder of src, and of its two largest layers, is named', (t) => {
+  const folders = ['src', 'src/engine', 'src/wire'].flatMap((parent) =>
+    readdirSync(new URL(parent, root), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `${parent}/${name}`),
+  );
+  t.deepEqual(
+    folders.filter((folder) => !NAMED.includes(folder)),
+    [],
+  );
+});
+
+test('the steps of a decision are numbered in order, and each names its files', (t) => {
+  const steps = textOf('docs/architecture.md')
+    .split('\n')
+    .filter((line) => /^\| \d+ \|/.test(line));
+  const rest = steps.slice(0, 17);
+  t.deepEqual(
+    rest.map((line) => Number(line.split('|')[1])),
+    Array.from({ length: 17 }, (_, index) => index + 1),
+  );
+  for (const line of rest) t.regex(line, /`src\//, line);
+});
+
+const sections = new Set(
+  [...textOf('docs/contract.md').matchAll(/^##+ (\d+(?:\.\d+)?)\.? /gm)].map(([, number]) => number),
+);
+
+const LIST = String.raw`((?:\d+(?:\.\d+)?)(?:(?:, | and | to )\d+(?:\.\d+)?)*)`;
+
+/** How a section of the contract is cited: `Contract 2.7, 3.2 and 4.4 to 4.6`, "section 12 of the contract". */
+const CITATIONS = [
+  String.raw`\b[Cc]ontract(?:'s)?,? (?:sections? )?${LIST}(?!\.\d)`,
+  String.raw`\b[Ss]ections? ${LIST} of (?:the contract\b|.?docs/contract\.md)`,
+];
+
+/** How the contract cites itself. */
+const OWN_CITATIONS = [String.raw`\b[Ss]ections? ${LIST}`];
+
+function citationsIn(text: string, forms: readonly string[]): readonly string[] {
+  return forms
+    .flatMap((form) => [...text.matchAll(new RegExp(form, 'g'))])
+    .flatMap(([, list = '']) => list.split(/, | and | to /));
+}
+
+/** Every text of the repository in which somebody may cite: code, comments, pages, protos, settings of deployments. */
+function* texts(): Generator<readonly [file: string, text: string]> {
+  const folders = ['src', 'conformance', 'test', 'bench', 'scripts', 'proto', 'docs', 'deploy', 'training', '.'];
+  for (const folder of folders) {
+    for (const name of readdirSync(new URL(folder, root), { recursive: folder !== '.', encoding: 'utf8' })) {
+      const file = join(folder, name);
+      if (!/\.(ts|proto|sh|md|py|ya?ml)$/.test(name) || /(^|\/)(node_modules|generated)\//.test(name)) continue;
+      yield [file, readFileSync(new URL(file, root), 'utf8')];
+    }
+  }
+}
+
+test('every check of the conformance kit cites a section that there is', (t) => {
+  t.true(CHECKS.length > 100 && sections.size > 30);
+  for (const { id, section } of CHECKS) t.true(sections.has(section), `${id}: ${section}`);
+});
+
+test('every citation in code, tests and pages is of a section that there is', (t) => {
+  const files = new Set<string>();
+  for (const [file, text] of texts()) {
+    for (const cited of citationsIn(text, file === 'docs/contract.md' ? OWN_CITATIONS : CITATIONS)) {
+      files.add(file);
+      // An item of a numbered list, as in 5.5, counts as its section.
+      const [chapter = '', item] = cited.split('.');
+      const itemsOf = item !== undefined && !sections.has(`${chapter}.1`);
+      t.true(sections.has(itemsOf ? chapter : cited), `${file}: ${cited}`);
+    }
+  }
+  t.true(files.size > 15, `${files.size} files cite the contract`);
 });

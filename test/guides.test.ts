@@ -9,7 +9,6 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { newUserEnv } from './support/new-user.ts';
-import { startService } from './support/service.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -79,15 +78,4 @@ test.serial('grpc.md: the protos are taken and compared', async (t) => {
   t.is(blocks.length, 2);
   await runBlocks(blocks, {});
   t.true(readdirSync(folder).includes('umpire.binpb'));
-});
-
-test.serial('conformance.md: a deployment is checked', async (t) => {
-  const service = await startService();
-  t.teardown(service.stop);
-  const line =
-    /^ {4}(.*bin\/umpire conformance .*)$/m.exec(
-      pages.find(({ name }) => name === 'docs/conformance.md')?.text ?? '',
-    )?.[1] ?? '';
-  const command = line.replace('UMPIRE_KEY=… ', '').replace('https://decide.example', service.url);
-  t.regex(await runBlocks([`${command} --skip grpc. --skip catalogs`], {}), /\d+ passed, 0 failed/);
 });

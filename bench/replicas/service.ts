@@ -6,11 +6,11 @@ import { parseStoreSettings } from '../../src/stores/settings.ts';
 import { SILENT_LOG } from '../../src/stores/stores.ts';
 import { decisionOf, grpcFault, restFault } from '../../test/support/decision-calls.ts';
 import { type GrpcClients, openGrpc } from '../../test/support/grpc.ts';
-import { issueKey } from '../../test/support/issue-key.ts';
+import { openTls, type TlsCaller } from '../../test/support/http.ts';
 import type { Calls, Tally } from '../../test/support/keep-calling.ts';
+import { issueKey } from '../../test/support/keys.ts';
 import { startProxy, type TestProxy } from '../../test/support/nginx.ts';
 import { type Replica, type ReplicaPlace, startReplicas } from '../../test/support/replicas.ts';
-import { openTls, type TlsCaller } from '../../test/support/send-tls.ts';
 
 /** A running deployment and its clients. */
 export interface Deployment {

@@ -18,7 +18,7 @@ import { type CatalogRecord, UNBOUNDED } from '../../src/stores/catalog-store.ts
 import { createStores } from '../../src/stores/create-stores.ts';
 import { parseStoreSettings } from '../../src/stores/settings.ts';
 import { SILENT_LOG, type Stores } from '../../src/stores/stores.ts';
-import { issueKey } from '../../test/support/issue-key.ts';
+import { issueKey } from '../../test/support/keys.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { median } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';

@@ -3,7 +3,8 @@
  */
 import { connect, type Socket } from 'node:net';
 import { OPENINGS, SEQUELS } from '../../test/support/http2-crash-cases.ts';
-import { FLAG, frame, headers, PREFACE, request, rst, settings, TYPE } from '../../test/support/http2-frames.ts';
+import { headers, JSON_HEADERS, PREFACE, request, rst, settings, watch } from '../../test/support/http2-frames.ts';
+import { sleep } from './calls.ts';
 import type { Target } from './target.ts';
 
 /** Attacks a service until the time is over. Resolves to what it did, in words. */
@@ -13,13 +14,6 @@ export type Attack = (
   connections?: number,
   streams?: number,
 ) => Promise<string>;
-
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-const JSON_TYPE = [['content-type', 'application/json']] as const;
-const GRPC = [
-  ['content-type', 'application/grpc'],
-  ['te', 'trailers'],
-] as const;
 
 /**
  * A socket that sends bytes once it is connected and ignores all errors. With `reading` false it leaves answers in the
@@ -127,11 +121,6 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     return `${count} cases`;
   },
   async watches({ port }, seconds, scale = 300, each = 100) {
-    const watch = (stream: number): Buffer =>
-      Buffer.concat([
-        headers(stream, request('POST', '/grpc.health.v1.Health/Watch', GRPC), 0),
-        frame(TYPE.data, stream, Buffer.alloc(5), FLAG.endStream),
-      ]);
     return `${each} streams on each: ${kept(await keepOpen(port, seconds, scale, streams(each, watch), { again: false }))}`;
   },
   'connections-kept': async ({ port }, seconds, scale = 2100) => kept(await keepOpen(port, seconds, scale, GET)),
@@ -155,7 +144,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     return `${each} streams without a window on each: ${kept(await keepOpen(port, seconds, scale, streams(each, read, { 4: 0 }), { again: false }))}`;
   },
   async 'unfinished-http2'({ port }, seconds, scale = 30, each = 100) {
-    const begin = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', JSON_TYPE), 0);
+    const begin = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', JSON_HEADERS), 0);
     return `${each} requests without an end on each: ${kept(await keepOpen(port, seconds, scale, streams(each, begin), { again: false }))}`;
   },
   async 'unfinished-http1'({ port }, seconds, scale = 1000) {
@@ -166,7 +155,7 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   },
   async 'rapid-reset'({ port }, seconds) {
     const pairs = streams(1000, (stream) =>
-      Buffer.concat([headers(stream, request('POST', '/v1/decisions', JSON_TYPE), 0), rst(stream, 8)]),
+      Buffer.concat([headers(stream, request('POST', '/v1/decisions', JSON_HEADERS), 0), rst(stream, 8)]),
     );
     const ends = performance.now() + seconds * 1000;
     let opened = 0;

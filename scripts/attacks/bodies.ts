@@ -80,16 +80,6 @@ const marks = `a${fill('\u0315\u0300')}`;
 const hidden = `a${fill('\u0315\u200b\u0300\u200b')}`;
 const unknownWords = fill(`${'q'.repeat(98)}\u{1f600} `);
 
-/**
- * Bodies of about so many bytes for D2 and D3: combining marks cost an engine time, unknown properties with escapes a
- * reader of JSON.
- */
-export const COSTLY_BODIES = {
-  D2: (size: number): Uint8Array => decision({ input: `a${fill('\u0315\u0300', size - 256)}` }).body,
-  D3: (size: number): Uint8Array =>
-    (hostileBodies['unknown properties with escapes'] as (size: number) => Buffer)(size - 256),
-} as const;
-
 /** The attacks by name. */
 export const BODY_ATTACKS: Readonly<Record<string, Attack>> = {
   'hostile-texts': async ({ port }, seconds) =>

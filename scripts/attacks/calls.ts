@@ -1,6 +1,5 @@
 /** Plain requests from a chosen address: what an attacker and others ask beside the attack itself. */
 import { Agent, request } from 'node:http';
-import { connect } from 'node:net';
 
 /** A request. `from`: the local address, by default 127.0.0.1. */
 export interface Ask {
@@ -63,32 +62,19 @@ export function ask(
 /** An agent with one connection that is kept open. */
 export const keptAgent = (): Agent => new Agent({ keepAlive: true, maxSockets: 1 });
 
-/** The body of a decision as JSON; `fields` replace or complete its own. */
-export const decisionText = (fields: Readonly<Record<string, unknown>> = {}): string =>
-  JSON.stringify({ model: 'minilm-l6', input: 'x', instruction: 'i', choices: ['a', 'b'], ...fields });
+/** Stores a catalog whose reading gives an answer of about 1 MiB. */
+export async function storeLargeCatalog(port: number, key: string): Promise<void> {
+  const choices = Array.from({ length: 42 }, (_, index) => `${index}${'x'.repeat(24_000)}`);
+  const body = JSON.stringify({ id: 'large', model: 'minilm-l6', choices });
+  const { status, text } = await ask(port, { path: '/v1/catalogs', key, body });
+  if (status !== 201) throw new Error(`the catalog was not made: ${status} ${text}`);
+}
 
-/**
- * Sends chunks of bytes, 100 ms apart, and resolves to all that comes back until `wait` milliseconds after the last, or
- * until the connection is closed.
- */
-export function sendBytes(port: number, chunks: readonly (string | Uint8Array)[], wait = 1000): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1', localAddress: '127.0.0.1', noDelay: true });
-    let text = '';
-    const timer = setTimeout(() => socket.destroy(), wait + 100 * chunks.length);
-    socket.on('data', (part) => {
-      text += part.toString('latin1');
-    });
-    socket.on('error', () => {});
-    socket.on('close', () => {
-      clearTimeout(timer);
-      resolve(text);
-    });
-    socket.on('connect', async () => {
-      for (const chunk of chunks) {
-        if (!socket.destroyed) socket.write(chunk);
-        await new Promise((next) => setTimeout(next, 100));
-      }
-    });
-  });
+/** Waits for so many milliseconds. */
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Calls `work` again and again until the time is over. */
+export async function until(seconds: number, work: () => Promise<unknown>): Promise<void> {
+  const ends = performance.now() + seconds * 1000;
+  while (performance.now() < ends) await work();
 }

@@ -4,16 +4,20 @@
  */
 import { connect as openSession } from 'node:http2';
 import { connect, type Socket } from 'node:net';
-import { FLAG, frame, headers, PREFACE, request, rst, settings, TYPE, word } from '../../test/support/http2-frames.ts';
+import {
+  FLAG,
+  frame,
+  headers,
+  PREFACE,
+  request,
+  rst,
+  settings,
+  TYPE,
+  watch,
+  word,
+} from '../../test/support/http2-frames.ts';
 import type { Attack } from './attacks.ts';
-import { ask, keptAgent } from './calls.ts';
-import { storeLargeCatalog } from './holding.ts';
-import { sleep, until } from './shown.ts';
-
-const GRPC = [
-  ['content-type', 'application/grpc'],
-  ['te', 'trailers'],
-] as const;
+import { ask, keptAgent, sleep, storeLargeCatalog, until } from './calls.ts';
 
 /** What each connection of a flood sends. */
 interface Flood {
@@ -190,12 +194,7 @@ export const FLOODS: Readonly<Record<string, Attack>> = {
   ),
   'resets-of-few': resets(8, (stream) => headers(stream, EXPECTING, FLAG.endHeaders)),
   'resets-of-gets': resets(8, (stream) => headers(stream, request('GET', '/health/live'))),
-  'resets-of-watches': resets(8, (stream) =>
-    Buffer.concat([
-      headers(stream, request('POST', '/grpc.health.v1.Health/Watch', GRPC), FLAG.endHeaders),
-      frame(TYPE.data, stream, Buffer.alloc(5), FLAG.endStream),
-    ]),
-  ),
+  'resets-of-watches': resets(8, (stream) => watch(stream)),
   pings: frames(8, frame(TYPE.ping, 0, Buffer.alloc(8))),
   'settings-again': frames(8, settings({ 3: 100 }), frame(TYPE.priority, 1, Buffer.alloc(5))),
   'windows-and-nothing': frames(8, frame(TYPE.window, 0, word(1)), frame(0x42, 0, Buffer.alloc(4))),

@@ -5,6 +5,7 @@
 import { parseArgs } from 'node:util';
 import { ATTACKS as PORT_ATTACKS } from './attacks.ts';
 import { BODY_ATTACKS } from './bodies.ts';
+import { sleep } from './calls.ts';
 import { CATALOG_ATTACKS } from './catalogs.ts';
 import { FLOODS } from './floods.ts';
 import { type Fare, type Fares, KINDS, startNeighbour } from './neighbour.ts';
@@ -21,7 +22,6 @@ const { values, positionals } = parseArgs({
     checkout: { type: 'string', default: ROOT },
   },
 });
-const sleep = (seconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 const ms = (value: number): string => (Number.isNaN(value) ? '-' : value.toFixed(0));
 const cell = ({ answered, asked, p50, p99, gap }: Fare): string =>
   `${answered}/${asked} ${ms(p50)}/${ms(p99)} ms, gap ${(gap / 1000).toFixed(1)} s`;
@@ -49,9 +49,9 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) 
   console.log(`\n### ${name}\n`);
   console.log(`| | ${KINDS.join(' | ')} | MiB |`);
   console.log(`|---|${'---|'.repeat(KINDS.length + 1)}`);
-  await sleep(1);
+  await sleep(1000);
   neighbour.read();
-  await sleep(Number(values.calm));
+  await sleep(Number(values.calm) * 1000);
   print('before', neighbour.read(), target);
   let most = 0;
   const watch = setInterval(() => {
@@ -61,9 +61,9 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) 
   const during = neighbour.read();
   print('during', during, target);
   const left = performance.now();
-  await sleep(Number(values.calm));
+  await sleep(Number(values.calm) * 1000);
   print('after', neighbour.read(), target);
-  await sleep(Math.max(0, 10 - (performance.now() - left) / 1000));
+  await sleep(Math.max(0, 10_000 - (performance.now() - left)));
   print('10 s after', neighbour.read(), target);
   clearInterval(watch);
   console.log(`\n${did}; most memory ${most.toFixed(0)} MiB`);

@@ -5,6 +5,7 @@
  */
 import { Agent, request } from 'node:http';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import type { Target } from './target.ts';
 
 /** How one kind of request fared. Milliseconds. */
 export interface Fare {
@@ -19,12 +20,9 @@ export interface Fare {
 /** The kinds of requests that a neighbour makes. */
 export const KINDS = ['decision', 'new connection', 'live', 'probe'] as const;
 /** How all kinds of requests fared. */
-export type Fares = Readonly<Record<(typeof KINDS)[number], Fare>> & {
-  /** Decisions on both kinds of connection; the gap is the longer one of the two. */
-  readonly decisions: Fare;
-};
+export type Fares = Readonly<Record<(typeof KINDS)[number], Fare>>;
 
-/** Milliseconds between requests of one kind, by default. */
+/** Milliseconds between requests of one kind. */
 const INTERVAL = 100;
 /** Milliseconds after which a request counts as not answered. */
 const PATIENCE = 10_000;
@@ -44,14 +42,9 @@ export interface Neighbour {
   stop(): Promise<unknown>;
 }
 
-/** Starts a neighbour, which asks until `stop`. `interval`: milliseconds between requests of one kind. */
-export function startNeighbour(
-  ports: { readonly port: number; readonly metricsPort: number },
-  interval = INTERVAL,
-): Neighbour {
-  const worker = new Worker(new URL(import.meta.url), {
-    workerData: { port: ports.port, metricsPort: ports.metricsPort, interval },
-  });
+/** Starts a neighbour, which asks until `stop`. */
+export function startNeighbour({ port, metricsPort }: Pick<Target, 'port' | 'metricsPort'>): Neighbour {
+  const worker = new Worker(new URL(import.meta.url), { workerData: { port, metricsPort } });
   let samples: Sample[] = [];
   let since = now();
   worker.on('message', (sample: Sample) => samples.push(sample));
@@ -62,15 +55,13 @@ export function startNeighbour(
       const begun = since;
       samples = [];
       since = ends;
-      const fare = (...kinds: readonly string[]): Fare =>
+      const fare = (of: string): Fare =>
         fareOf(
-          taken.filter(({ kind }) => kinds.includes(kind)),
+          taken.filter(({ kind }) => kind === of),
           begun,
           ends,
         );
-      const fares = Object.fromEntries(KINDS.map((kind) => [kind, fare(kind)])) as Record<Sample['kind'], Fare>;
-      const gap = Math.max(fares.decision.gap, fares['new connection'].gap);
-      return { ...fares, decisions: { ...fare('decision', 'new connection'), gap } };
+      return Object.fromEntries(KINDS.map((kind) => [kind, fare(kind)])) as Record<Sample['kind'], Fare>;
     },
     stop: () => worker.terminate(),
   };
@@ -100,14 +91,8 @@ const BODY = JSON.stringify({
   choices: ['billing', 'shipping', 'technical support'],
 });
 
-/** Asks in a loop: the next request `interval` milliseconds after the last was answered or given up. */
-async function ask(
-  kind: Sample['kind'],
-  port: number,
-  path: string,
-  agent: Agent | false,
-  interval: number,
-): Promise<never> {
+/** Asks in a loop: the next request INTERVAL milliseconds after the last was answered or given up. */
+async function ask(kind: Sample['kind'], port: number, path: string, agent: Agent | false): Promise<never> {
   const body = path === '/v1/decisions' ? BODY : undefined;
   for (;;) {
     const began = now();
@@ -135,14 +120,14 @@ async function ask(
     });
     const at = now();
     parentPort?.postMessage({ kind, ok, ms: at - began, at } satisfies Sample);
-    await new Promise((resolve) => setTimeout(resolve, interval));
+    await new Promise((resolve) => setTimeout(resolve, INTERVAL));
   }
 }
 
 if (!isMainThread) {
-  const { port, metricsPort, interval } = workerData as { port: number; metricsPort: number; interval: number };
-  void ask('decision', port, '/v1/decisions', new Agent({ keepAlive: true }), interval);
-  void ask('new connection', port, '/v1/decisions', false, interval);
-  void ask('live', port, '/health/live', false, interval);
-  void ask('probe', metricsPort, '/health/live', false, interval);
+  const { port, metricsPort } = workerData as { port: number; metricsPort: number };
+  void ask('decision', port, '/v1/decisions', new Agent({ keepAlive: true }));
+  void ask('new connection', port, '/v1/decisions', false);
+  void ask('live', port, '/health/live', false);
+  void ask('probe', metricsPort, '/health/live', false);
 }

@@ -3,9 +3,9 @@
  * connections and requests are held that nobody serves. All are bounded in number, and closed when their time is over.
  */
 import { connect, type Socket } from 'node:net';
-import { FLAG, frame, headers, PREFACE, request, settings, TYPE } from '../../test/support/http2-frames.ts';
+import { FLAG, frame, headers, PREFACE, request, settings, TYPE, watch } from '../../test/support/http2-frames.ts';
 import type { Attack } from './attacks.ts';
-import { sleep } from './shown.ts';
+import { sleep } from './calls.ts';
 
 /** What is held: on so many connections of each of so many addresses, what each connection sends. */
 interface Siege {
@@ -64,18 +64,6 @@ const list = (stream: number): Buffer =>
     frame(TYPE.data, stream, Buffer.from('{}'), FLAG.endStream),
   ]);
 const live = (stream: number): Buffer => headers(stream, request('GET', '/health/live'));
-const watch = (stream: number): Buffer =>
-  Buffer.concat([
-    headers(
-      stream,
-      request('POST', '/grpc.health.v1.Health/Watch', [
-        ['content-type', 'application/grpc'],
-        ['te', 'trailers'],
-      ]),
-      0,
-    ),
-    frame(TYPE.data, stream, Buffer.alloc(5), FLAG.endStream),
-  ]);
 /** The head of a call, and the first byte of its body. */
 const slowBody = (more = ''): Buffer =>
   Buffer.from(

@@ -9,6 +9,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 /** A running service that is attacked. */
 export interface Target {
@@ -19,8 +20,6 @@ export interface Target {
   readonly metricsPort: number;
   /** Resident MiB of the serving process; undefined once it has ended. */
   memory(): number | undefined;
-  /** Seconds of CPU time that the serving process has used so far; undefined once it has ended. */
-  cpu(): number | undefined;
   /** The exit status, if it has ended. */
   readonly status: number | null;
   /** One sample of the metrics; 0 if it does not exist. */
@@ -29,22 +28,8 @@ export interface Target {
   log(): string;
   /** Creates a key of this owner with the operator's command. */
   issueKey(owner: string): Promise<string>;
-  /** Runs the operator's command. Resolves to its output and whether it ended with 0. */
-  operate(args: readonly string[], more?: Operation): Promise<{ readonly out: string; readonly ok: boolean }>;
-  /** Ends the service, by force after `patience` milliseconds. */
-  stop(patience?: number): Promise<void>;
-}
-
-/** What an operator's command gets beside its arguments. */
-export interface Operation {
-  readonly env?: Readonly<Record<string, string>>;
-  readonly input?: string;
-}
-
-/** How a service is started. */
-export interface Starting {
-  /** Whether its log is read; if not, the pipe fills up. */
-  readonly readLog?: boolean;
+  /** Ends the service, by force after 40 seconds. */
+  stop(): Promise<void>;
 }
 
 /** The folder of this checkout. */
@@ -60,7 +45,6 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(sign
 export async function startTarget(
   checkout: string = ROOT,
   settings: Readonly<Record<string, string>> = {},
-  { readLog = true }: Starting = {},
 ): Promise<Target> {
   const folder = mkdtempSync(join(tmpdir(), 'umpire-attack-'));
   mkdirSync(join(folder, 'models'));
@@ -81,22 +65,10 @@ export async function startTarget(
   running.add(child);
   const exited = once(child, 'exit').then(() => running.delete(child));
   let log = '';
-  if (readLog) {
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      // Of a long log only the end is kept: an attack can cause very many lines.
-      log = log.length > 4_000_000 ? log.slice(-2_000_000) + text : log + text;
-    });
-  }
-  const operate: Target['operate'] = (args, more = {}) =>
-    new Promise((resolve) => {
-      const command = execFile(
-        process.execPath,
-        [join(checkout, 'src/cli.ts'), ...args],
-        { env: { ...env, ...more.env }, timeout: 60_000 },
-        (error, out) => resolve({ out, ok: error === null }),
-      );
-      command.stdin?.end(more.input);
-    });
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    // Of a long log only the end is kept: an attack can cause very many lines.
+    log = log.length > 4_000_000 ? log.slice(-2_000_000) + text : log + text;
+  });
   const ready = async (): Promise<boolean> =>
     fetch(`http://127.0.0.1:${port}/health/ready`).then(
       ({ ok }) => ok,
@@ -130,26 +102,15 @@ export async function startTarget(
       return line === undefined ? 0 : Number(line.slice(line.lastIndexOf(' ') + 1));
     },
     log: () => log,
-    cpu() {
-      try {
-        // After the name in parentheses, which may have spaces, come utime and stime among others, in hundredths of a
-        // second (proc_pid_stat(5)).
-        const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-        return (Number(fields[11]) + Number(fields[12])) / 100;
-      } catch {
-        return undefined;
-      }
-    },
     async issueKey(owner) {
-      const { out, ok } = await operate(['keys', 'create', '--owner', owner]);
-      if (!ok) throw new Error(`no key was made for ${owner}`);
+      const command = [join(checkout, 'src/cli.ts'), 'keys', 'create', '--owner', owner];
+      const { stdout } = await promisify(execFile)(process.execPath, command, { env, timeout: 60_000 });
       // The key is the last line of the output.
-      return out.trim().split('\n').at(-1) as string;
+      return stdout.trim().split('\n').at(-1) as string;
     },
-    operate,
-    async stop(patience = 40_000) {
+    async stop() {
       child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), patience);
+      const timer = setTimeout(() => child.kill('SIGKILL'), 40_000);
       await exited;
       clearTimeout(timer);
       rmSync(folder, { recursive: true, force: true });

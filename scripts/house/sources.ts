@@ -5,7 +5,6 @@ import { globSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast';
 import { API } from 'typescript/unstable/sync';
-import { misnamedConstants } from './constants.ts';
 import type { Import } from './imports.ts';
 
 /** Lines that a function may have: more cannot be read without scrolling. */
@@ -39,8 +38,6 @@ export interface Source {
   readonly exportedValues: readonly string[];
   /** What it imports by name, as `file#name`; `file#*` if it may be any name. */
   readonly taken: readonly string[];
-  /** Names of its constants that are not `UPPER_CASE`. */
-  readonly misnamedConstants: readonly string[];
   /** Names of what it declares and exports without a doc comment. */
   readonly bareExports: readonly string[];
   readonly functions: readonly FunctionShape[];
@@ -105,7 +102,6 @@ function readSource(checkout: string, file: string, parsed: SourceFile): Source 
     imports,
     exportedValues: parsed.statements.filter(exportsValue).flatMap(namesOf),
     taken,
-    misnamedConstants: parsed.statements.flatMap(misnamedConstants).map((name) => name.getText()),
     bareExports: parsed.statements.filter(isBareExport).map(nameOf),
     functions,
   };

@@ -6,9 +6,8 @@ import test from 'ava';
 import { mintKey } from '../../src/domain/keys.ts';
 import { json } from '../support/answers.ts';
 import { startBridge } from '../support/bridge.ts';
-import { faultOf } from '../support/fault-of.ts';
 import { decide, send } from '../support/http.ts';
-import { startTestMock } from '../support/mock.ts';
+import { faultOf, startTestMock } from '../support/mock.ts';
 import { startService } from '../support/service.ts';
 
 const ONE = { type: 'choice', instructions: 'Which team?', criteria: { billing: null, shipping: 'parcels, delivery' } };

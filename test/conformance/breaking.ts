@@ -80,3 +80,16 @@ export const WRONG_REFUSALS: readonly Change[] = [
 
 /** Another message of an error. */
 export const message: Change = json(({ error }) => ({ error: { ...error, message: 'no' } }));
+
+/** A refusal of another status, of none that can be read, and a Status without details. */
+export const WRONG_STATUSES: readonly Change[] = [
+  trailer('grpc-status', '2'),
+  trailer('grpc-status-details-bin', undefined),
+  trailer('grpc-status-details-bin', 'CAM'),
+];
+/** A refusal of Connect without its reason, of another code, and of another status. */
+export const CONNECT_REFUSALS: readonly Change[] = [
+  json((body) => ({ ...body, details: [] })),
+  json((body) => ({ ...body, code: 'unknown' })),
+  status(500),
+];

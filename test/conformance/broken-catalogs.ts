@@ -1,5 +1,5 @@
 /** For each check of catalogs: a service that breaks that promise. */
-import { confidence, header, json, status, text, type When, WRONG_REFUSALS } from './breaking.ts';
+import { confidence, header, json, status, text, type When } from './breaking.ts';
 import { answered, choicesOf, type Row } from './rows.ts';
 import type { SeenRequest } from './tape.ts';
 
@@ -68,7 +68,6 @@ export const brokenCatalogs = (other: string): readonly Row[] => {
         before.some((earlier) => deciding()(earlier, answer, [])),
       json((body) => ({ ...body, version: '2' })),
     ],
-    ['catalogs.exists', answered(409, catalog('POST')), WRONG_REFUSALS],
     [
       'catalogs.exists',
       // An overwrite that says that it was none.
@@ -97,19 +96,7 @@ export const brokenCatalogs = (other: string): readonly Row[] => {
         before.some(({ method }) => method === 'POST'),
       (answer) => ({ ...answer, status: 204, body: Buffer.alloc(0) }),
     ],
-    [
-      'catalogs.deleted-decides-no-more',
-      deciding((request, before) => before.some(({ method }) => method === 'DELETE') && !byOther(request)),
-      WRONG_REFUSALS,
-    ],
     ['catalogs.create-again', draft(({ version }) => version === '2'), status(409)],
-    ['catalogs.unknown', catalog('GET', ({ path }) => path.endsWith('a%20b')), WRONG_REFUSALS],
-    [
-      'catalogs.unknown-decides',
-      deciding((_, before) => before.every(({ path }) => path !== '/v1/catalogs')),
-      WRONG_REFUSALS,
-    ],
-    ['catalogs.other-model', deciding(({ json: body }) => body.model === 'second'), WRONG_REFUSALS],
     ['catalogs.foreign', answered(404, catalog('GET', byOther)), status(403)],
     [
       'catalogs.foreign',
@@ -118,20 +105,6 @@ export const brokenCatalogs = (other: string): readonly Row[] => {
       [json(({ error }) => ({ error: { ...error, message: 'this catalog is not yours' } })), header('x-exists', '1')],
     ],
     ['catalogs.ids-are-an-owners-own', catalog('POST', byOther), status(409)],
-    ['catalogs.missing-id', draft((body) => !('id' in body)), WRONG_REFUSALS],
-    ['catalogs.missing-model', draft((body) => !('model' in body) && 'id' in body), WRONG_REFUSALS],
-    ['catalogs.missing-choices', draft((body) => !('choices' in body) && 'model' in body), WRONG_REFUSALS],
-    ['catalogs.bad-id', draft(({ id }) => id === '..' || id === 'a\n'), WRONG_REFUSALS],
-    ['catalogs.empty-model', draft(({ model }) => model === ''), WRONG_REFUSALS],
-    ['catalogs.bad-model', draft(({ model }) => model === 'mock@r1'), WRONG_REFUSALS],
-    ['catalogs.bad-choices', draft((body) => choicesOf(body).length === 301), WRONG_REFUSALS],
-    ['catalogs.type-of-choices', draft(({ choices }) => choices === null), WRONG_REFUSALS],
-    ['catalogs.model-limit-of-choices', draft((body) => choicesOf(body).length === 251), WRONG_REFUSALS],
-    ['catalogs.long-choice', draft((body) => String(choicesOf(body)[1]).length > 200), WRONG_REFUSALS],
-    ['catalogs.bad-version', draft(({ version }) => String(version).length === 129), WRONG_REFUSALS],
-    ['catalogs.type-of-version', draft(({ version }) => version === null), WRONG_REFUSALS],
-    ['catalogs.bad-visibility', draft(({ visibility }) => visibility === 'public'), WRONG_REFUSALS],
-    ['catalogs.unknown-property', draft((body) => 'owner' in body), WRONG_REFUSALS],
     ['catalogs.longest-id', catalog('GET', ({ path }) => path.length === 141), status(404)],
     ['catalogs.longest-id', draft(({ id }) => String(id).length === 128), status(400)],
   ];

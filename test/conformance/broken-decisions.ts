@@ -1,6 +1,6 @@
 /** For each check of health, routes, models and decisions: a service that breaks that promise. */
 import { ODD_CHOICES } from '../../conformance/odd-choices.ts';
-import { type Change, confidence, header, json, output, status, text, WRONG_REFUSALS } from './breaking.ts';
+import { type Change, confidence, header, json, output, status, text } from './breaking.ts';
 import { answered, at, choicesOf, decided, decision, type Row, three } from './rows.ts';
 
 /** Those that compare a decision of REST with one of another protocol. */
@@ -18,7 +18,6 @@ const HEALTH_AND_ROUTES: readonly Row[] = [
   ['health.live', at('/health/live'), json(() => ({ status: 'up' }))],
   ['health.ready', at('/health/ready'), [status(503), text('OK')]],
   ['health.keyless', at('/health/live', 'GET', ({ headers }) => 'authorization' in headers), status(401)],
-  ['routes.unknown', at('/v1/decisions/'), WRONG_REFUSALS],
   ['routes.methods', at('/v1/models', 'PUT'), header('allow', undefined)],
   ['routes.methods', at('/v1/catalogs', 'OPTIONS'), header('allow', 'GET, POST')],
   ['routes.methods', at('/health/live', 'OPTIONS'), status(204)],
@@ -68,7 +67,6 @@ const MODELS: readonly Row[] = [
   ],
   ['models.get', at('/v1/models/second'), [json((body) => ({ ...body, owned_by: 'another' })), status(404)]],
   ['models.revision', at('/v1/models/mock@r1'), [json((body) => ({ ...body, id: 'mock@r1' })), status(404)]],
-  ['models.unknown', at('/v1/models/no-such-model'), WRONG_REFUSALS],
 ];
 
 const DECISIONS: readonly Row[] = [

@@ -20,17 +20,6 @@ const ended =
     trailers['grpc-status'] === String(grpcStatus) && rpc('http2', path, when)(request, undefined as never, []);
 
 const keyless = ({ headers }: SeenRequest): boolean => !('authorization' in headers);
-/** A refusal of another status, of none that can be read, and a Status without details. */
-const WRONG_STATUSES = [
-  trailer('grpc-status', '2'),
-  trailer('grpc-status-details-bin', undefined),
-  trailer('grpc-status-details-bin', 'CAM'),
-];
-const CONNECT_REFUSALS: readonly Change[] = [
-  json((body) => ({ ...body, details: [] })),
-  json((body) => ({ ...body, code: 'unknown' })),
-  status(500),
-];
 const NOT_SERVING = { status: HealthCheckResponse_ServingStatus.NOT_SERVING };
 const messageOf =
   (bytes: Uint8Array): Change =>
@@ -59,8 +48,6 @@ const GRPC: readonly Row[] = [
     rpc('http2', DECIDE, ({ headers }) => String(headers.authorization).startsWith('Bearer ump_')),
     (answer, request) => (answer.trailers['grpc-status'] === '0' ? protoConfidence(true)(answer, request) : answer),
   ],
-  ['grpc.invalid', ended(3, DECIDE, ({ body }) => body.length > 20), WRONG_STATUSES],
-  ['grpc.invalid-catalogs', ended(3, '/CreateCatalog'), WRONG_STATUSES],
   [
     'grpc.foreign-catalogs',
     ended(5, '/GetCatalog', ({ body }) => body.includes('foreign-catalogs-0')),
@@ -111,17 +98,7 @@ const CONNECT: readonly Row[] = [
     rpc('http1', DECIDE, ({ headers }) => headers['content-type'] === 'application/proto'),
     protoConfidence(false),
   ],
-  ['connect.invalid', rpc('http1', DECIDE, ({ json: body }) => 'catalog' in body), CONNECT_REFUSALS],
-  ['connect.bodies', rpc('http1', DECIDE, ({ body }) => body.toString() === '"text"'), CONNECT_REFUSALS],
   ['connect.unauthenticated', rpc('http1', '/GetCatalog'), status(403)],
-  [
-    'connect.unauthenticated',
-    answered(
-      401,
-      rpc('http1', DECIDE, ({ body }) => body.toString() === '{'),
-    ),
-    CONNECT_REFUSALS,
-  ],
   ['connect.unknown-property', rpc('http1', DECIDE, ({ json: body }) => 'temperature' in body), status(200)],
   ['connect.unimplemented', rpc('http1', '/NoSuchMethod'), status(501)],
 ];

@@ -11,9 +11,8 @@ import { runChecks } from '../../conformance/run.ts';
 import { mintKey } from '../../src/domain/keys.ts';
 import type { MockOptions } from '../../src/mock/start-mock.ts';
 import { makeCertificate } from '../support/certificates.ts';
-import { faultOf } from '../support/fault-of.ts';
 import { startScripted } from '../support/listening.ts';
-import { startTestMock } from '../support/mock.ts';
+import { faultOf, startTestMock } from '../support/mock.ts';
 import { startProxy } from '../support/nginx.ts';
 import { linesOf, runUmpire } from '../support/terminal.ts';
 

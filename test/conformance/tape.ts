@@ -27,7 +27,7 @@ export interface SeenRequest {
 export type Breakage = (request: SeenRequest, answer: Answer, before: readonly SeenRequest[]) => Answer | undefined;
 
 /** The requests of one check with their answers, in order. */
-type Tape = { readonly name: string; readonly seen: SeenRequest; readonly answer: Answer }[];
+export type Tape = { readonly name: string; readonly seen: SeenRequest; readonly answer: Answer }[];
 
 export interface Keys {
   readonly key: string;
@@ -43,6 +43,10 @@ export interface Recording {
    * with their reasons.
    */
   replay(breakage: Breakage): Promise<ReadonlyMap<string, string>>;
+  /** The requests and answers of each check. */
+  readonly tapes: readonly { readonly check: Check; readonly tape: Tape }[];
+  /** Runs one check against its recorded answers, of which one, or none, is another. */
+  replayOne(check: Check, place: number, answer: Answer): Promise<Outcome>;
 }
 
 /** Runs checks through a caller and keeps what it answers. */
@@ -63,6 +67,16 @@ export async function record(checks: readonly Check[], caller: Caller, keys: Key
   }
   return {
     outcomes: recorded.map(({ outcome }) => outcome),
+    tapes: recorded,
+    replayOne(check, place, answer) {
+      const tape = recorded.find((one) => one.check === check)?.tape ?? [];
+      const changed = tape.map((entry, at) => (at === place ? { ...entry, answer } : entry));
+      return run(
+        check,
+        broken(changed, () => undefined),
+        keys,
+      );
+    },
     async replay(breakage) {
       const failed = new Map<string, string>();
       // At once, since some checks wait for what does not come.

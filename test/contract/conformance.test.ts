@@ -8,7 +8,7 @@ import { CHECKS } from '../../conformance/checks.ts';
 import { createKit } from '../../conformance/kit.ts';
 import { runChecks } from '../../conformance/run.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
-import { issueKey } from '../support/issue-key.ts';
+import { issueKey } from '../support/keys.ts';
 import { modelsDir } from '../support/models-dir.ts';
 import { openEmbedded, openStores } from '../support/open-stores.ts';
 import { startRedis } from '../support/redis.ts';

@@ -1,15 +1,16 @@
 /**
  * Contract 2.2 to 2.4, 8 and 9: decisions of the real model beyond what the conformance kit tries: an independent
- * client, many at a time, ties, tokens.
+ * client, tokens, and what answers carry in their headers.
  */
 import { createClient } from '@connectrpc/connect';
 import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect-node';
 import test from 'ava';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { KEEP_ALIVE_TIMEOUT } from '../../src/wire/http/byte-collector.ts';
 import { isError, json, VALID_BODY } from '../support/answers.ts';
-import { decide } from '../support/http.ts';
+import { decide, send } from '../support/http.ts';
+import { startKeyedService } from '../support/keys.ts';
 import { modelsDir } from '../support/models-dir.ts';
-import { startService } from '../support/service.ts';
 
 interface Decision {
   readonly id: string;
@@ -23,13 +24,10 @@ interface Decision {
   readonly usage: { readonly input_tokens: number };
 }
 
-const service = await startService({ UMPIRE_MODELS_DIR: modelsDir('minilm-l6') });
+const service = await startKeyedService({ UMPIRE_MODELS_DIR: modelsDir('minilm-l6') }, {});
 test.after.always(() => service.stop());
 
 const hundred = Array.from({ length: 100 }, (_, index) => `department number ${index}`);
-
-/** What must not differ between two decisions of the same question. */
-const substance = ({ object, model, output, usage }: Decision): object => ({ object, model, output, usage });
 
 test('Connect’s own client, over Connect and gRPC, in protobuf and JSON', async (t) => {
   const rest = json(await decide(service.port, VALID_BODY)) as unknown as Decision;
@@ -51,29 +49,6 @@ test('Connect’s own client, over Connect and gRPC, in protobuf and JSON', asyn
     t.is(decision?.usage?.inputTokens, rest.usage.input_tokens);
     t.regex(String(requestId), /^req_[A-Za-z0-9_-]+$/);
   }
-});
-
-// Before the others: it takes all that the one engine can do.
-test.serial('a decision alone is the one among 32 at a time', async (t) => {
-  const { port } = service;
-  const alone = substance(json(await decide(port, VALID_BODY)) as unknown as Decision);
-  const others = Array.from({ length: 31 }, (_, index) =>
-    decide(port, {
-      ...VALID_BODY,
-      input: `case ${index}: ${'something else '.repeat(index)}`,
-      choices: hundred.slice(0, index + 2),
-    }),
-  );
-  const [among, ...rest] = await Promise.all([decide(port, VALID_BODY), ...others]);
-  t.deepEqual(substance(json(among as never) as unknown as Decision), alone);
-  t.deepEqual([...new Set(rest.map(({ status }) => status))], [200]);
-});
-
-test('an exact tie goes to the first in code-unit order', async (t) => {
-  // Neither emoji is in the model's vocabulary, so both read the same to it.
-  const { output } = json(await decide(service.port, { ...VALID_BODY, choices: ['😃', '😀'] })) as unknown as Decision;
-  t.is(output.choice, '😀');
-  t.deepEqual(output.probabilities, { '😀': 0.5, '😃': 0.5 });
 });
 
 test('usage counts instruction and input, whatever the choices are and however often it is asked', async (t) => {
@@ -98,4 +73,59 @@ test('an input of exactly the limit is legal, and what was counted is what usage
   const refused = { status: 400, code: 'input_tokens_exceeded', param: 'input' };
   isError(t, await words(room + 1), { ...refused, message: /have 501 tokens/ });
   isError(t, await words(180_000), { ...refused, message: /more than \d+.* at most 500/ });
+});
+
+const ALWAYS = ['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'x-request-id'];
+
+test('a decision', async (t) => {
+  const { headers, text } = await decide(service.port, VALID_BODY);
+  t.is(headers['content-type'], 'application/json');
+  t.is(headers['content-length'], String(Buffer.byteLength(text)));
+  t.deepEqual(Object.keys(headers).toSorted(), [...ALWAYS, 'x-umpire-languages']);
+});
+
+test('an idle connection is kept for longer than proxies keep theirs, and the answer says how long', async (t) => {
+  t.true(KEEP_ALIVE_TIMEOUT > 60_000);
+  const { headers } = await send(service.port, { path: '/health/live' });
+  t.is(headers['keep-alive'], `timeout=${KEEP_ALIVE_TIMEOUT / 1000}`);
+});
+
+test('a decision for a key says where its time went; one without does not', async (t) => {
+  const key = { authorization: `Bearer ${service.key}` };
+  const { headers } = await send(service.port, { body: JSON.stringify(VALID_BODY), headers: key });
+  t.regex(String(headers['server-timing']), /^queue;dur=\d+\.\d\d, tokenize;dur=\d+\.\d\d, infer;dur=\d+\.\d\d$/);
+  t.deepEqual(Object.keys(headers).toSorted(), [...ALWAYS, 'server-timing', 'x-umpire-languages'].sort());
+});
+
+test('a body of characters beyond ASCII has its length in bytes', async (t) => {
+  for (const choices of [['ja', 'größer 包裹'], Array.from({ length: 40 }, (_, index) => `größer 包裹 ${index}`)]) {
+    const { headers, text } = await decide(service.port, { ...VALID_BODY, choices });
+    t.is(headers['content-length'], String(Buffer.byteLength(text)));
+  }
+});
+
+test('errors have no headers of a decision, and only those of their own', async (t) => {
+  const { port } = service;
+  const bad = await decide(port, {});
+  for (const name of ['server-timing', 'retry-after', 'www-authenticate', 'allow', 'location'])
+    t.is(bad.headers[name], undefined, name);
+  const method = await send(port, { path: '/v1/decisions' });
+  t.is(method.headers.allow, 'POST');
+  t.is(method.headers['www-authenticate'], undefined);
+});
+
+test('nothing says what the server is made of', async (t) => {
+  const { port } = service;
+  for (const path of ['/v1/models', '/none', '/health/live']) {
+    const { headers } = await send(port, { path });
+    for (const name of ['server', 'x-powered-by']) t.is(headers[name], undefined);
+  }
+});
+
+test('a caller’s own X-Request-ID is logged, cut, and not sent back', async (t) => {
+  const own = `theirs-${'x'.repeat(500)}`;
+  const { headers } = await decide(service.port, VALID_BODY, { 'x-request-id': own });
+  t.regex(String(headers['x-request-id']), /^req_[A-Za-z0-9_-]+$/);
+  const line = service.log.find(({ requestId }) => requestId === headers['x-request-id']);
+  t.is(line?.callerRequestId, own.slice(0, 128));
 });

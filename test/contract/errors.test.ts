@@ -39,7 +39,6 @@ const serverError = (code: string, status = 503): ExpectedError => ({
   param: null,
   type: 'server_error',
 });
-const LIMIT = { tokens: 612, limit: 500 };
 
 const FAILURES: Readonly<Record<string, Failure>> = {
   overloaded: {
@@ -105,29 +104,6 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     rest: serverError('internal', 500),
     grpc: 13,
     connect: 'internal',
-  },
-  'too many tokens, counted': {
-    script: () => ({ kind: 'input_too_long', ...LIMIT, atLeast: false }),
-    rest: { status: 400, code: 'input_tokens_exceeded', param: 'input', message: /have 612 tokens.*at most 500/ },
-    grpc: 3,
-    connect: 'invalid_argument',
-  },
-  'too many tokens, counted in part': {
-    script: () => ({ kind: 'input_too_long', ...LIMIT, atLeast: true }),
-    rest: { status: 400, code: 'input_tokens_exceeded', param: 'input', message: /more than 612 tokens.*at most 500/ },
-    grpc: 3,
-    connect: 'invalid_argument',
-  },
-  'a choice of too many tokens': {
-    script: ({ choices }) => ({ kind: 'choice_too_long', choice: choices[0] as string, tokens: 130, limit: 128 }),
-    rest: {
-      status: 400,
-      code: 'candidate_tokens_exceeded',
-      param: 'choices',
-      message: /^choices\[\d\] has 130 tokens.*at most 128/,
-    },
-    grpc: 3,
-    connect: 'invalid_argument',
   },
 };
 

@@ -5,14 +5,13 @@ import { isError, VALID_BODY } from '../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
-import { startService } from '../support/service.ts';
+import { scriptedService, startService } from '../support/service.ts';
 
 const SERVICES = ['', 'umpire.v1.DecisionService', 'umpire.v1.ModelService', 'umpire.v1.CatalogService'];
 
 test('not ready: live all the same, and not serving by gRPC', async (t) => {
   const engine = createScriptedEngine();
-  const service = await startService({}, { engine });
-  t.teardown(service.stop);
+  const service = await scriptedService(t, {}, engine);
   const { port } = service;
   t.is((await send(port, { path: '/health/ready?verbose=1' })).status, 200);
   const grpc = openGrpc(port);

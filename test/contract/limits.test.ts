@@ -1,28 +1,17 @@
 /** Contract 7 and 8: limits over REST and gRPC, by key and by address, and what a refusal says. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import type { ScoreOutcome } from '../../src/engine/engine.ts';
 import { type ExpectedError, isError, VALID_BODY } from '../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';
-import { issueKey } from '../support/issue-key.ts';
-import { type KeyedService, startKeyedService } from '../support/keys.ts';
+import { issueKey, keyedService } from '../support/keys.ts';
 import { createScriptedEngine, descending } from '../support/scripted-engine.ts';
-
-async function start(
-  t: ExecutionContext,
-  env: Record<string, string>,
-  engine = createScriptedEngine(),
-): Promise<KeyedService> {
-  const service = await startKeyedService(env, { engine });
-  t.teardown(() => service.stop());
-  return service;
-}
 
 const limited = (code: string): ExpectedError => ({ status: 429, code, param: null });
 
 test('a rate: the burst is served, the next is 429, and waiting as long as it says suffices', async (t) => {
-  const { port } = await start(t, { UMPIRE_RATE_ANONYMOUS: '1/s, burst 3' });
+  const { port } = await keyedService(t, { UMPIRE_RATE_ANONYMOUS: '1/s, burst 3' });
   for (let count = 0; count < 3; count++) t.is((await decide(port, VALID_BODY)).status, 200);
   const refused = await decide(port, VALID_BODY);
   isError(t, refused, limited('rate_limit_exceeded'));
@@ -34,7 +23,7 @@ test('a rate: the burst is served, the next is 429, and waiting as long as it sa
 });
 
 test('the same over gRPC: RESOURCE_EXHAUSTED with RetryInfo and pushback', async (t) => {
-  const { port } = await start(t, { UMPIRE_RATE_ANONYMOUS: '1/s, burst 1' });
+  const { port } = await keyedService(t, { UMPIRE_RATE_ANONYMOUS: '1/s, burst 1' });
   const grpc = openGrpc(port);
   t.teardown(() => grpc.close());
   t.is((await callGrpc(grpc.decisions, 'CreateDecision', VALID_BODY)).error, undefined);
@@ -45,13 +34,13 @@ test('the same over gRPC: RESOURCE_EXHAUSTED with RetryInfo and pushback', async
 });
 
 test('a refused request is not read: no body, however bad, changes the answer', async (t) => {
-  const { port } = await start(t, { UMPIRE_RATE_ANONYMOUS: '1/h, burst 1' });
+  const { port } = await keyedService(t, { UMPIRE_RATE_ANONYMOUS: '1/h, burst 1' });
   await decide(port, VALID_BODY);
   isError(t, await send(port, { body: '{' }), limited('rate_limit_exceeded'));
 });
 
 test('keys are limited by key, anonymous callers by address, and neither by the other', async (t) => {
-  const service = await start(t, { UMPIRE_RATE_ANONYMOUS: '1/h, burst 1', UMPIRE_RATE_KEY: '1/h, burst 2' });
+  const service = await keyedService(t, { UMPIRE_RATE_ANONYMOUS: '1/h, burst 1', UMPIRE_RATE_KEY: '1/h, burst 2' });
   const own = await issueKey(service.stores, 'acme', { rate: { perSecond: 0.001, burst: 3 } });
   const standard = { authorization: `Bearer ${service.key}` };
   const served = async (headers: { authorization?: string }): Promise<number> => {
@@ -62,31 +51,10 @@ test('keys are limited by key, anonymous callers by address, and neither by the 
   t.is(await served(own.headers), 3);
 });
 
-test('X-Forwarded-For counts from a trusted proxy alone, and IPv6 by its /64', async (t) => {
-  const from = (port: number, address: string) => decide(port, VALID_BODY, { 'x-forwarded-for': address });
-  const rate = { UMPIRE_RATE_ANONYMOUS: '1/h, burst 1' };
-  const untrusting = await start(t, rate);
-  t.is((await from(untrusting.port, '192.0.2.1')).status, 200);
-  t.is((await from(untrusting.port, '192.0.2.2')).status, 429);
-  const { port } = await start(t, { ...rate, UMPIRE_TRUSTED_PROXIES: '127.0.0.0/8' });
-  for (const [address, status] of [
-    ['192.0.2.1', 200],
-    ['192.0.2.2', 200],
-    ['192.0.2.1', 429],
-    ['::ffff:192.0.2.2', 429],
-    ['203.0.113.9, 192.0.2.1', 429],
-    ['2001:db8:1:2::1', 200],
-    ['2001:db8:1:2:ffff::1', 429],
-    ['2001:db8:1:3::1', 200],
-  ] as const) {
-    t.is((await from(port, address)).status, status, address);
-  }
-});
-
 test('as many decisions at one time as the limit, also when one of their callers leaves', async (t) => {
   const waiting: ((outcome: ScoreOutcome) => void)[] = [];
   const engine = createScriptedEngine(() => new Promise<ScoreOutcome>((resolve) => waiting.push(resolve)));
-  const service = await start(t, { UMPIRE_CONCURRENCY_ANONYMOUS: '2' }, engine);
+  const service = await keyedService(t, { UMPIRE_CONCURRENCY_ANONYMOUS: '2' }, engine);
   const running = [decide(service.port, VALID_BODY), decide(service.port, VALID_BODY)];
   while (waiting.length < 2) await sleep(5);
   const refused = await decide(service.port, VALID_BODY);
@@ -105,7 +73,7 @@ test('as many decisions at one time as the limit, also when one of their callers
 });
 
 test('a quota of decisions a day says when the day ends; catalogs do not count', async (t) => {
-  const service = await start(t, { UMPIRE_QUOTA_KEY: '2' });
+  const service = await keyedService(t, { UMPIRE_QUOTA_KEY: '2' });
   const headers = { authorization: `Bearer ${service.key}` };
   for (let count = 0; count < 5; count++)
     t.is((await send(service.port, { path: '/v1/catalogs/a', headers })).status, 404);
@@ -117,7 +85,7 @@ test('a quota of decisions a day says when the day ends; catalogs do not count',
 });
 
 test('bad keys from one address are 401 sixty times a minute, then 429; a good one from there still works', async (t) => {
-  const service = await start(t, { UMPIRE_RATE_ANONYMOUS: '100000/s' });
+  const service = await keyedService(t, { UMPIRE_RATE_ANONYMOUS: '100000/s' });
   const bad = () => decide(service.port, VALID_BODY, { authorization: 'Bearer junk' });
   // One more is allowed for every second that this takes.
   let refused = await bad();
@@ -128,14 +96,10 @@ test('bad keys from one address are 401 sixty times a minute, then 429; a good o
   t.is(refused.headers['retry-after'], '1');
   t.is((await decide(service.port, VALID_BODY, { authorization: `Bearer ${service.key}` })).status, 200);
   t.is((await decide(service.port, VALID_BODY)).status, 200);
-  const unlimited = await start(t, { UMPIRE_RATE_ANONYMOUS: 'off' });
-  for (let count = 0; count < 70; count++) {
-    t.is((await decide(unlimited.port, VALID_BODY, { authorization: 'Bearer junk' })).status, 401);
-  }
 });
 
 test('past the cap of catalogs it is 429 without Retry-After; over gRPC the pushback says never', async (t) => {
-  const service = await start(t, { UMPIRE_CATALOGS_PER_OWNER: '2' });
+  const service = await keyedService(t, { UMPIRE_CATALOGS_PER_OWNER: '2' });
   const grpc = openGrpc(service.port);
   t.teardown(() => grpc.close());
   const headers = { authorization: `Bearer ${service.key}` };

@@ -6,11 +6,11 @@ import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import type { Stores } from '../../src/stores/stores.ts';
 import { type Answer, isError, VALID_BODY } from '../support/answers.ts';
 import { decide, send } from '../support/http.ts';
-import { type IssuedKey, issueKey } from '../support/issue-key.ts';
+import { type IssuedKey, issueKey } from '../support/keys.ts';
 import { openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { scriptedService, startService, type TestService } from '../support/service.ts';
 
 interface Context {
   readonly redis: TestRedis;
@@ -145,37 +145,6 @@ test.serial('out of memory: what can be read is read, and deleting makes room', 
 });
 
 test.serial(
-  'another type at the key, and broken content: 500 storage_corrupt, logged, never overwritten, can be deleted',
-  async (t) => {
-    const { redis, service, key } = t.context;
-    const name = 'umpire:{acme}:catalog:';
-    await redis.command('SET', `${name}text`, 'secret text');
-    await redis.command('HSET', `${name}partly`, 'stamp', 's', 'model', 'm', 'choices', '["a"', 'version', '1');
-    for (const id of ['text', 'partly']) {
-      const before = await redis.command('DUMP', name + id);
-      const corrupt = { status: 500, code: 'storage_corrupt', param: null };
-      isError(t, await read(t.context, id), corrupt);
-      isError(t, await decide(service.port, { ...VALID_BODY, choices: undefined, catalog: id }, key.headers), corrupt);
-      const there = { status: 409, code: 'catalog_already_exists', param: 'id' };
-      isError(t, await create(t.context, id), id === 'text' ? corrupt : there);
-      t.deepEqual(await redis.command('DUMP', name + id), before);
-      t.is(
-        (await send(service.port, { method: 'DELETE', path: `/v1/catalogs/${id}`, headers: key.headers })).status,
-        204,
-      );
-    }
-    await until(() => service.log.filter((line) => JSON.stringify(line).includes('StoreCorrupt')).length >= 2);
-    t.false(JSON.stringify(service.log).includes('secret text'));
-  },
-);
-
-test.serial('scripts that it forgot', async (t) => {
-  await t.context.redis.command('SCRIPT', 'FLUSH');
-  t.is((await create(t.context, 'after-flush')).status, 201);
-  t.is((await inline(t.context, true)).status, 200);
-});
-
-test.serial(
   'a decision with a catalog fails with its store and comes back with it; its copy helps for a second at most',
   async (t) => {
     const { redis, service, key } = t.context;
@@ -193,8 +162,7 @@ test.serial(
 test.serial('away from the start: inline decisions are served, catalogs once it is there', async (t) => {
   const { redis, key } = t.context;
   await redis.kill();
-  const service = await startService({ REDIS_URL: redis.url }, { engine: createScriptedEngine() });
-  t.teardown(() => service.stop());
+  const service = await scriptedService(t, { REDIS_URL: redis.url });
   t.is((await decide(service.port, VALID_BODY)).status, 200);
   const own = { ...t.context, service };
   isError(t, await read(own), { status: 503, code: 'store_unavailable', param: null });

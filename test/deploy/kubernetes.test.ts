@@ -1,10 +1,13 @@
 /**
- * The manifests agree with each other and with what the service does: ports, probes, the time to drain, the metric
- * that is scaled on.
+ * The files of deployments agree with each other and with what the service and the bridge do: ports, probes, options,
+ * the time to drain, the metric that is scaled on, and where their files are.
  */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import test from 'ava';
 import { parse } from 'yaml';
+import { BRIDGE_COMMAND } from '../../src/cli/bridge.ts';
 import { SETTINGS } from '../../src/config.ts';
 
 const read = (path: string) => parse(readFileSync(new URL(`../../deploy/kubernetes/${path}`, import.meta.url), 'utf8'));
@@ -89,4 +92,92 @@ test('the autoscaler asks for the metric that the adapter makes', (t) => {
   const [rule] = read('prometheus-adapter.yaml').rules.custom;
   t.is(pods.pods.metric.name, rule.name.as);
   t.true(minReplicas > read('overlays/redis/disruption-budget.yaml').spec.maxUnavailable);
+});
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const unit = readFileSync(new URL('../../deploy/systemd/umpire.service', import.meta.url), 'utf8');
+const unitSettingOf = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
+const usual = (name: string): number => Number(SETTINGS.find((setting) => setting.name === name)?.default);
+
+test('it starts what there is, as the process that signals reach', (t) => {
+  const [node = '', entry = ''] = unitSettingOf('ExecStart').split(' ');
+  t.true(existsSync(node.replace('/opt/umpire/', root)));
+  t.true(existsSync(`${root}${entry}`));
+  t.is(unitSettingOf('WorkingDirectory'), '/opt/umpire');
+  t.is(unitSettingOf('KillMode'), 'mixed');
+  t.regex(unitSettingOf('ExecReload'), /-HUP \$MAINPID$/);
+});
+
+test('the drop-in for TLS lets it read the key and have port 443, and nothing else', (t) => {
+  const dropIn = readFileSync(new URL('../../deploy/systemd/tls.conf', import.meta.url), 'utf8');
+  const lines = dropIn.split('\n').filter((line) => /^\w+=/.test(line));
+  const [environment = '', ...rights] = lines;
+  t.deepEqual(
+    Object.fromEntries(
+      environment
+        .replace('Environment=', '')
+        .split(' ')
+        .map((each) => each.split('=')),
+    ),
+    {
+      PORT: '443',
+      TLS_CERT: '/etc/umpire/tls.crt',
+      TLS_KEY: '/etc/umpire/tls.key',
+    },
+  );
+  t.deepEqual(rights, [
+    'SupplementaryGroups=ssl-cert',
+    'AmbientCapabilities=CAP_NET_BIND_SERVICE',
+    'CapabilityBoundingSet=CAP_NET_BIND_SERVICE',
+  ]);
+});
+
+test('the store is in the one folder that may be written, and the drain has the time that it takes', (t) => {
+  t.regex(unitSettingOf('Environment'), /UMPIRE_DATA_DIR=\/var\/lib\/umpire\b/);
+  t.is(unitSettingOf('StateDirectory'), 'umpire');
+  t.is(unitSettingOf('ProtectSystem'), 'strict');
+  t.true(Number(unitSettingOf('TimeoutStopSec')) > usual('UMPIRE_DRAIN_DELAY') + usual('UMPIRE_DRAIN_GRACE') + 10);
+  t.true(Number(unitSettingOf('LimitNOFILE')) > 2 * usual('UMPIRE_MAX_CONNECTIONS'));
+});
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const textOf = (path: string): string => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
+const { bridge: composed, umpire } = parse(textOf('compose.yaml')).services;
+const { patches } = parse(textOf('kubernetes/components/bridge/kustomization.yaml'));
+const [deployment, bridgeService] = patches.map(({ patch }: { readonly patch: string }) => parse(patch).spec);
+const [besides, bridge] = deployment.template.spec.containers;
+const bridgeUnit = textOf('systemd/umpire-bridge.service');
+const bridgeSettingOf = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(bridgeUnit)?.[1] ?? '';
+const bridgePortNamed = (name: string): number =>
+  bridge.ports.find((each: { readonly name: string }) => each.name === name).containerPort;
+
+function optionsOf([node = '', entry = '', command, ...args]: readonly string[]): Record<string, unknown> {
+  if (!/(^|\/)node$/.test(node) || command !== 'bridge' || !existsSync(`${ROOT}${entry}`))
+    throw new Error(`${command}`);
+  return parseArgs({ args, options: BRIDGE_COMMAND.options, strict: true }).values;
+}
+
+test('each is started with options that there are, in front of the bridgeService beside it', (t) => {
+  const started = bridgeSettingOf('ExecStart').replace(' $BRIDGE_OPTIONS', '').split(' ');
+  t.like(optionsOf(started), { url: 'http://127.0.0.1:8080', host: '0.0.0.0' });
+  t.like(optionsOf(composed.command), { url: 'http://umpire:8080', host: '0.0.0.0', 'metrics-port': '9465' });
+  t.like(optionsOf(bridge.args), { url: 'http://127.0.0.1:8080', host: '0.0.0.0', 'metrics-port': '9465' });
+});
+
+test('ports and probes are those of the bridge, and the bridgeService believes what it says of addresses', (t) => {
+  t.deepEqual([bridgePortNamed('bridge'), bridgePortNamed('bridge-metrics')], [8090, 9465]);
+  t.deepEqual(bridgeService.ports, [{ name: 'bridge', port: 8090, targetPort: 'bridge' }]);
+  for (const name of ['startupProbe', 'readinessProbe', 'livenessProbe'])
+    t.is(bridge[name].httpGet.port, 'bridge-metrics');
+  t.like(besides, { name: 'umpire', env: { 0: { name: 'UMPIRE_TRUSTED_PROXIES', value: '127.0.0.1,::1' } } });
+  t.deepEqual(composed.ports, ['8090:8090']);
+  t.regex(composed.healthcheck.test.join(' '), /127\.0\.0\.1:8090\/health\/ready/);
+  t.is(composed.image, umpire.image);
+});
+
+test('there is time to drain', (t) => {
+  const delay = Number(bridge.env[0].value);
+  const { readinessProbe } = bridge;
+  t.true(readinessProbe.periodSeconds * readinessProbe.failureThreshold + readinessProbe.timeoutSeconds < delay);
+  t.true(Number(bridgeSettingOf('TimeoutStopSec')) > 2 + 30);
 });

@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
+import { parser } from '@prometheus-io/lezer-promql';
 import test from 'ava';
 import { parse } from 'yaml';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
@@ -16,7 +17,6 @@ import { writeInferencePackage } from '../engine/support/remote-packages.ts';
 import { send } from '../support/http.ts';
 import { startKeyedService } from '../support/keys.ts';
 import { lightModel } from '../support/light-model.ts';
-import { readPromql } from '../support/promql.ts';
 import { metricsPortOf, type Sample, samplesOf, scrape } from '../support/scrape.ts';
 
 interface Rule {
@@ -227,3 +227,45 @@ test('the dashboard has a row for each side of the service, and no panel lies on
   }
   for (const { type, title, targets = [] } of dashboard.panels) if (type !== 'row') t.true(targets.length > 0, title);
 });
+
+/** One condition on a label. */
+interface Matcher {
+  readonly label: string;
+  readonly operator: string;
+  readonly value: string;
+}
+
+/** One metric that is asked for. */
+interface Selector {
+  readonly metric: string;
+  readonly matchers: readonly Matcher[];
+}
+
+interface Question {
+  readonly selectors: readonly Selector[];
+  /** Labels that the expression groups or joins by. */
+  readonly groupedBy: readonly string[];
+}
+
+/** Reads an expression. @throws SyntaxError with the place. */
+function readPromql(expression: string): Question {
+  const selectors: { metric: string; matchers: Matcher[] }[] = [];
+  const groupedBy: string[] = [];
+  parser.parse(expression).iterate({
+    enter({ name, from, to, node }) {
+      const text = expression.slice(from, to);
+      if (node.type.isError) throw new SyntaxError(`no PromQL at ${from}: ${expression}`);
+      if (name === 'VectorSelector') {
+        const metric = node.getChild('Identifier');
+        if (metric === null) throw new SyntaxError(`a selector without a metric: ${text}`);
+        selectors.push({ metric: expression.slice(metric.from, metric.to), matchers: [] });
+      }
+      if (name === 'UnquotedLabelMatcher') {
+        const [, label = '', operator = '', value = ''] = /^(\w+)\s*(=~|!~|!=|=)\s*"(.*)"$/s.exec(text) ?? [];
+        selectors.at(-1)?.matchers.push({ label, operator, value });
+      }
+      if (name === 'LabelName' && node.parent?.name === 'GroupingLabels') groupedBy.push(text);
+    },
+  });
+  return { selectors, groupedBy };
+}

@@ -7,15 +7,14 @@ import anyTest, { type TestFn } from 'ava';
 import type { Stores } from '../../src/stores/stores.ts';
 import { decisionOf, grpcFault, restFault } from '../support/decision-calls.ts';
 import { callGrpc, type GrpcClients, openGrpc } from '../support/grpc.ts';
-import { send } from '../support/http.ts';
-import { issueKey } from '../support/issue-key.ts';
+import { openTls, send, type TlsCaller } from '../support/http.ts';
 import { keepCalling } from '../support/keep-calling.ts';
+import { issueKey } from '../support/keys.ts';
 import { lightModel } from '../support/light-model.ts';
 import { startProxy, type TestProxy } from '../support/nginx.ts';
 import { openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
 import { type Replica, startReplicas } from '../support/replicas.ts';
-import { openTls, type TlsCaller } from '../support/send-tls.ts';
 
 interface Context {
   readonly redis: TestRedis;
@@ -132,24 +131,6 @@ test.serial('a key has its limit over all replicas and both protocols', async (t
     return (await callGrpc(grpc.decisions, 'CreateDecision', {}, { metadata: headers })).error?.code !== 8;
   };
   t.is(await admitted(call), LIMIT);
-});
-
-test.serial('a catalog that one replica made decides on all at once; deleted, on none after a second', async (t) => {
-  const { replicas, rest, stores } = t.context;
-  const { headers } = await issueKey(stores, 'librarian');
-  const [first] = replicas;
-  const draft = JSON.stringify({ id: 'teams', model: 'minilm-l6', choices: decisionOf(0).choices });
-  const at = { host: first?.host, headers };
-  t.is((await send(first?.port ?? 0, { ...at, path: '/v1/catalogs', body: draft })).status, 201);
-  const body = JSON.stringify({ ...decisionOf(0), choices: undefined, catalog: 'teams' });
-  const statuses = async () => {
-    const six = await Promise.all(Array.from({ length: 6 }, () => rest.send({ headers, body })));
-    return [...new Set(six.map(({ status }) => status))];
-  };
-  t.deepEqual(await statuses(), [200]);
-  t.is((await send(first?.port ?? 0, { ...at, method: 'DELETE', path: '/v1/catalogs/teams' })).status, 204);
-  await sleep(1_000);
-  t.deepEqual(await statuses(), [400]);
 });
 
 test.serial('all three are restarted one after the other under load, and not one request is lost', async (t) => {

@@ -1,6 +1,17 @@
+/** The table of errors, how each protocol says them, and what an engine's failures are to a caller. */
 import test from 'ava';
 import { ErrorReason } from '../../gen/umpire/v1/error_reason_pb.ts';
+import { engineFault } from '../../src/domain/engine-faults.ts';
 import { DomainError, ERROR_TABLE, type ErrorReason as Reason } from '../../src/domain/errors.ts';
+import {
+  DeadlineTooShort,
+  EngineClosing,
+  EngineFailed,
+  EngineOverloaded,
+  JobCanceled,
+  JobDeadlinePassed,
+  ModelUnavailable,
+} from '../../src/engine/errors.ts';
 import { envelopeBody, errorHeaders } from '../../src/wire/http/response.ts';
 import { toConnectError } from '../../src/wire/rpc/fault.ts';
 
@@ -62,4 +73,39 @@ test('no wait breaks an answer: each protocol says a whole number of seconds tha
     t.is(metadata.get('retry-after'), String(said));
     t.is(metadata.get('grpc-retry-pushback-ms'), String(1000 * said));
   }
+});
+
+const CASES: readonly (readonly [Error, Partial<DomainError>])[] = [
+  [new EngineOverloaded(7), { reason: 'OVERLOADED', retryAfter: 7, param: null }],
+  [
+    new ModelUnavailable('the file /models/x is broken', 3),
+    { reason: 'MODEL_UNAVAILABLE', retryAfter: 3, param: 'model' },
+  ],
+  [new JobDeadlinePassed(), { reason: 'DEADLINE_EXCEEDED', retryAfter: 1 }],
+  [
+    new DeadlineTooShort(713.2, 49.96),
+    {
+      reason: 'DEADLINE_EXCEEDED',
+      retryAfter: undefined,
+      param: null,
+      message: "this takes about 0.71 s, and the caller's deadline leaves 0.05 s; allow more time",
+    },
+  ],
+  [new JobCanceled(), { reason: 'CANCELED' }],
+  [new EngineClosing(), { reason: 'DRAINING', retryAfter: 1 }],
+  [new EngineFailed('onnx: bad node'), { reason: 'OVERLOADED', retryAfter: 1 }],
+];
+
+for (const [error, expected] of CASES) {
+  test(error.name, (t) => {
+    const fault = engineFault(error) as DomainError;
+    t.like(fault, expected);
+    t.notRegex(fault.message, /onnx|models\//);
+  });
+}
+
+test('any other error stays what it is', (t) => {
+  const error = new Error('a bug');
+  t.is(engineFault(error), error);
+  t.is(engineFault('thrown text'), 'thrown text');
 });

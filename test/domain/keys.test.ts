@@ -1,6 +1,7 @@
-/** The form of keys. */
+/** The form of keys, and of the identifiers of decisions and requests. */
 import test from 'ava';
 import fc from 'fast-check';
+import { newId } from '../../src/domain/ids.ts';
 import { hashKey, isKey, isOwnerName, KEY_LENGTH, mintKey, mintKeyId } from '../../src/domain/keys.ts';
 
 test('a minted key has its form and is like no other', (t) => {
@@ -60,4 +61,14 @@ test('names of owners', (t) => {
   for (const name of ['acme', 'A', '0', 'team.eu-1_x', 'x'.repeat(64)]) t.true(isOwnerName(name), name);
   for (const name of ['', '.a', '-a', '_a', 'a b', 'a/b', 'a:b', '{a}', 'a\n', 'é', 'x'.repeat(65)])
     t.false(isOwnerName(name), name);
+});
+
+test('identifiers match the contract and never repeat', (t) => {
+  const seen = new Set<string>();
+  for (let index = 0; index < 20_000; index += 1) {
+    const id = newId(index % 2 === 0 ? 'dec_' : 'req_');
+    t.regex(id, /^(dec|req)_[A-Za-z0-9_-]{22}$/);
+    seen.add(id.slice(4));
+  }
+  t.is(seen.size, 20_000);
 });

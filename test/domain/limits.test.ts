@@ -1,10 +1,11 @@
-/** Limits of callers: whose they are, what a refusal says, and what happens when the shared store is away. */
+/** Limits of callers: whose they are, what a refusal says, when the shared store is away, and of bytes of bodies. */
 import test from 'ava';
+import { type BodyRates, createBodyLimits } from '../../src/domain/body-limits.ts';
 import type { Caller } from '../../src/domain/callers.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 import { judgeRate } from '../../src/domain/gcra.ts';
 import type { LimitSettings } from '../../src/domain/limit-settings.ts';
-import { createLimits, type LimitedWork, type Limits } from '../../src/domain/limits.ts';
+import { createLimits, createSlowest, type LimitedWork, type Limits } from '../../src/domain/limits.ts';
 import { createLocalLimits } from '../../src/domain/local-limits.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import type { KeyLimits } from '../../src/stores/key-store.ts';
@@ -202,4 +203,48 @@ test('a clock that jumped ahead once and was set right leaves no quota used up',
 test('a stored arrival time that lies further ahead than a request can move it refuses nothing', (t) => {
   const rate = { perSecond: 10, burst: 2 };
   t.like(judgeRate(rate, 3_600_000, 1_000), { kind: 'within', tat: 1_200 });
+});
+
+test('the slowest of late is forgotten after one to two minutes', (t) => {
+  let now = 1_000_000_020_000;
+  const slowest = createSlowest(() => now);
+  t.is(slowest.read(), 0);
+  slowest.note(500);
+  slowest.note(100);
+  t.is(slowest.read(), 500);
+  now += 60_000;
+  slowest.note(50);
+  t.is(slowest.read(), 500);
+  now += 60_000;
+  t.is(slowest.read(), 50);
+  now += 600_000;
+  t.is(slowest.read(), 0);
+});
+
+const MIB = 1024 * 1024;
+const nobody = (address: string): Caller => ({ kind: 'anonymous', address });
+const holder = (keyId: string): Caller => ({ kind: 'key', owner: 'o', keyId, address: '192.0.2.1', limits: {} });
+const NO_BODIES: BodyRates = { anonymous: 'off', key: 'off', all: 'off' };
+
+test('an address may send its burst at once and its rate after it, and another address is not held up', (t) => {
+  let now = 0;
+  const limits = createBodyLimits({ ...NO_BODIES, anonymous: { perSecond: 2, burst: 4 } }, () => now);
+  const meter = limits.meter(nobody('192.0.2.1'));
+  for (let chunk = 0; chunk < 4; chunk += 1) t.is(meter(MIB), undefined);
+  t.like(meter(0), { reason: 'RATE_LIMIT_EXCEEDED', retryAfter: 1 });
+  t.is(limits.meter(nobody('192.0.2.2'))(MIB), undefined);
+  t.is(limits.meter(holder('k'))(MIB), undefined);
+  now += 500;
+  t.is(meter(MIB), undefined);
+  t.like(meter(1), { reason: 'RATE_LIMIT_EXCEEDED' });
+});
+
+test('of what all may send together callers without a key leave a fifth to the others', (t) => {
+  const limits = createBodyLimits({ ...NO_BODIES, all: { perSecond: 1, burst: 10 } }, () => 0);
+  for (let address = 0; address < 8; address += 1) t.is(limits.meter(nobody(`192.0.2.${address}`))(MIB), undefined);
+  t.like(limits.meter(nobody('192.0.2.99'))(MIB), { reason: 'OVERLOADED' });
+  const meter = limits.meter(holder('k'));
+  t.is(meter(MIB), undefined);
+  t.is(meter(MIB), undefined);
+  t.like(meter(MIB), { reason: 'OVERLOADED' });
 });

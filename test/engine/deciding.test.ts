@@ -15,7 +15,7 @@ function randoms(seed: number): (below: number) => number {
   };
 }
 
-test('answers among thousands of mixed requests are those of each request alone, bit for bit', async (t) => {
+test('answers among a thousand mixed requests are those of each request alone, bit for bit', async (t) => {
   const modelsDir = await modelsFolder(t);
   const roomy = { manifest: { limits: { input_tokens: 200, candidate_tokens: 12, choices: 300 } } };
   await writePackage(modelsDir, roomy);
@@ -35,7 +35,7 @@ test('answers among thousands of mixed requests are those of each request alone,
   for (const request of requests) expected.push(numbers(request, await alone.score(request, terms())));
 
   const crowd = await startEngine(t, { modelsDir, engines: 2, choiceCacheBytes: 100_000 });
-  const sent = Array.from({ length: 3000 }, () => random(requests.length));
+  const sent = Array.from({ length: 1000 }, () => random(requests.length));
   const wrong = await Promise.all(
     sent.map(async (which, i) => {
       const request = requests[which] as ScoreJob;

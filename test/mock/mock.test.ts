@@ -9,10 +9,9 @@ import { isKey, mintKey } from '../../src/domain/keys.ts';
 import type { MockOptions } from '../../src/mock/start-mock.ts';
 import { isError, json, VALID_BODY } from '../support/answers.ts';
 import { CHILD_ENV } from '../support/child-env.ts';
-import { faultOf } from '../support/fault-of.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, openSession, send, sendH2, sendRaw } from '../support/http.ts';
-import { startTestMock } from '../support/mock.ts';
+import { faultOf, startTestMock } from '../support/mock.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runUmpire } from '../support/terminal.ts';
 

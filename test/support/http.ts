@@ -1,9 +1,14 @@
-/** Callers of a service over HTTP: one that keeps the rules, one that writes bytes as it likes, one over HTTP/2. */
+/**
+ * Callers of a service: one that keeps the rules of HTTP, also behind TLS, one that writes bytes as it likes, one over
+ * HTTP/2, and RPCs written byte by byte, for what no client would send.
+ */
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import { type ClientHttp2Session, connect } from 'node:http2';
-import { type Agent, request as requestTls } from 'node:https';
+import { type Agent, request as requestTls, Agent as TlsAgent } from 'node:https';
 import { connect as connectSocket, type Socket } from 'node:net';
-import type { Answer } from './answers.ts';
+import { create, toBinary } from '@bufbuild/protobuf';
+import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
+import { type Answer, VALID_BODY } from './answers.ts';
 
 export interface Call {
   readonly method?: string;
@@ -72,30 +77,51 @@ export function openSession(port: number): ClientHttp2Session {
   return session;
 }
 
-/** Sends a request on a session. */
+/** What came back on a stream. */
+export interface StreamAnswer extends Answer {
+  readonly body: Buffer;
+  /** Trailers, or the headers of an answer that has nothing else. */
+  readonly trailers: IncomingHttpHeaders;
+}
+
+/** Sends a request on a session. `end`: whether it ends after the body. */
 export function sendH2(
   session: ClientHttp2Session,
-  { method, path = '/v1/decisions', headers = {}, body }: Call,
-): Promise<Answer> {
+  { method, path = '/v1/decisions', headers = {}, body, end = true }: Call & { readonly end?: boolean },
+): Promise<StreamAnswer> {
   return new Promise((resolve, reject) => {
-    const stream = session.request({
-      ':method': method ?? (body === undefined ? 'GET' : 'POST'),
-      ':path': path,
-      ...(body === undefined ? {} : JSON_TYPE),
-      ...headers,
-    });
+    const stream = session.request(
+      {
+        ':method': method ?? (body === undefined ? 'GET' : 'POST'),
+        ':path': path,
+        ...(body === undefined ? {} : JSON_TYPE),
+        ...headers,
+      },
+      { endStream: false },
+    );
     const chunks: Buffer[] = [];
     let received: IncomingHttpHeaders & { ':status'?: number } = {};
-    stream.on('response', (responseHeaders) => {
-      received = responseHeaders as typeof received;
+    let trailers: IncomingHttpHeaders | undefined;
+    stream.on('response', (got) => {
+      received = got as typeof received;
+    });
+    stream.on('trailers', (got) => {
+      trailers = got as IncomingHttpHeaders;
     });
     stream.on('data', (chunk: Buffer) => chunks.push(chunk));
     stream.on('error', reject);
-    stream.on('end', () =>
-      resolve({ status: received[':status'] ?? 0, headers: received, text: Buffer.concat(chunks).toString() }),
-    );
-    if (body === undefined) stream.end();
-    else stream.end(body);
+    stream.on('end', () => {
+      const bytes = Buffer.concat(chunks);
+      resolve({
+        status: received[':status'] ?? 0,
+        headers: received,
+        trailers: trailers ?? received,
+        body: bytes,
+        text: bytes.toString(),
+      });
+    });
+    if (body !== undefined) stream.write(body);
+    if (end) stream.end();
   });
 }
 
@@ -181,4 +207,62 @@ export function parseAnswers(bytes: Buffer): readonly Answer[] {
     if (status !== 100) answers.push({ status, headers, text });
     rest = rest.subarray(end + 4 + length);
   }
+}
+
+/** The path of the call that decides. */
+export const DECIDE = '/umpire.v1.DecisionService/CreateDecision';
+
+/** A valid request as a protobuf. */
+export const validMessage: Uint8Array = toBinary(
+  CreateDecisionRequestSchema,
+  create(CreateDecisionRequestSchema, { ...VALID_BODY, choices: [...VALID_BODY.choices] }),
+);
+
+/** A gRPC frame: a flag, a length of four bytes, the message. `length` may lie. */
+export function frame(message: Uint8Array, { flags = 0, length = message.length } = {}): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt8(flags, 0);
+  head.writeUInt32BE(length, 1);
+  return Buffer.concat([head, message]);
+}
+
+/** A call as it is written byte by byte. */
+export interface RawRpcCall {
+  readonly path?: string;
+  readonly headers?: OutgoingHttpHeaders;
+  readonly body?: Uint8Array;
+  /** Whether the request ends after the body. */
+  readonly end?: boolean;
+}
+
+/** Sends a gRPC request on a session; `headers` replace the usual ones, undefined leaves one out. */
+export const sendGrpc = (
+  session: ClientHttp2Session,
+  { path = DECIDE, headers = {}, body = frame(validMessage), end = true }: RawRpcCall = {},
+): Promise<StreamAnswer> =>
+  sendH2(session, { path, body, end, headers: { 'content-type': 'application/grpc', te: 'trailers', ...headers } });
+
+/** A decision's body, and the header of its length. */
+export const text = JSON.stringify(VALID_BODY);
+/** A decision with more headers, each with its line's end. */
+export const post = (headers: string, body = text): string =>
+  `POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${headers}\r\n${body}`;
+export const length = `Content-Length: ${text.length}\r\n`;
+/** A request without a body. */
+export const get = (target: string, version = 'HTTP/1.1', headers = 'Host: a\r\n'): string =>
+  `GET ${target} ${version}\r\n${headers}\r\n`;
+
+export interface TlsCaller {
+  /** Sends a request; a body goes as JSON unless the headers say otherwise. */
+  send(call: Omit<Call, 'host'>): Promise<Answer>;
+  close(): void;
+}
+
+/** One for a port of 127.0.0.1 whose certificate is trusted. */
+export function openTls(port: number, trusted: string): TlsCaller {
+  const agent = new TlsAgent({ keepAlive: true, ca: trusted });
+  return {
+    send: (call) => send(port, call, agent),
+    close: () => agent.destroy(),
+  };
 }

@@ -1,7 +1,10 @@
 /**
- * HTTP/2 frames written byte by byte (RFC 9113, 4.1), for what no client would send. Headers are literals without
+ * HTTP/2 frames written byte by byte (RFC 9113, 4.1), for what no client would send, and a client that sends what it is
+ * told to and tells which it got: it reads, acknowledges and answers nothing by itself. Headers are literals without
  * indexing (RFC 7541, 6.2.2).
  */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 
 export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
@@ -20,6 +23,13 @@ export const TYPE = {
 
 export const FLAG = { endStream: 1, ack: 1, endHeaders: 4, padded: 8, priority: 32 } as const;
 
+/** The headers of a body of JSON, and of gRPC. */
+export const JSON_HEADERS = [['content-type', 'application/json']] as const;
+export const GRPC_HEADERS = [
+  ['content-type', 'application/grpc'],
+  ['te', 'trailers'],
+] as const;
+
 /** One frame; `length` may lie about the payload. */
 export function frame(
   type: number,
@@ -35,6 +45,13 @@ export function frame(
   head.writeUInt32BE(stream >>> 0, 5);
   return Buffer.concat([head, payload]);
 }
+
+/** A health watch of the whole server: a call by gRPC with an empty message. */
+export const watch = (stream: number): Buffer =>
+  Buffer.concat([
+    headers(stream, request('POST', '/grpc.health.v1.Health/Watch', GRPC_HEADERS), 0),
+    frame(TYPE.data, stream, Buffer.alloc(5), FLAG.endStream),
+  ]);
 
 /** Four bytes. */
 export function word(value: number): Buffer {
@@ -99,3 +116,85 @@ export const rst = (stream: number, code: number): Buffer => frame(TYPE.rst, str
 export const goaway = (last: number, code: number): Buffer =>
   frame(TYPE.goaway, 0, Buffer.concat([word(last), word(code)]));
 export const windowUpdate = (stream: number, by: number): Buffer => frame(TYPE.window, stream, word(by));
+
+/** A frame as it came. */
+export interface Received {
+  readonly type: number;
+  readonly flags: number;
+  readonly stream: number;
+  readonly payload: Buffer;
+}
+
+export interface RawHttp2 {
+  readonly socket: Socket;
+  readonly received: readonly Received[];
+  /** Whether the server has closed the connection. */
+  readonly closed: boolean;
+  send(...frames: readonly Uint8Array[]): void;
+  /** The first frame of a type, of any stream or one; waits for it. */
+  until(type: number, stream?: number, timeout?: number): Promise<Received>;
+  untilClosed(timeout?: number): Promise<void>;
+  destroy(): void;
+}
+
+const TIMEOUT = 20_000;
+
+/** Opens one: sends the preface and SETTINGS with these values. `reading` false leaves all that comes in the kernel. */
+export async function openRawHttp2(
+  port: number,
+  values: Readonly<Record<number, number>> = {},
+  { localAddress = '127.0.0.1', reading = true }: { readonly localAddress?: string; readonly reading?: boolean } = {},
+): Promise<RawHttp2> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  const received: Received[] = [];
+  let rest = Buffer.alloc(0);
+  let closed = false;
+  const closing = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  void closing.then(() => {
+    closed = true;
+  });
+  if (reading) {
+    socket.on('data', (chunk: Buffer) => {
+      rest = Buffer.concat([rest, chunk]);
+      for (;;) {
+        const length = rest.length < 9 ? Number.POSITIVE_INFINITY : rest.readUIntBE(0, 3);
+        if (rest.length < 9 + length) return;
+        received.push({
+          type: rest.readUInt8(3),
+          flags: rest.readUInt8(4),
+          stream: rest.readUInt32BE(5) & 0x7fffffff,
+          payload: rest.subarray(9, 9 + length),
+        });
+        rest = rest.subarray(9 + length);
+      }
+    });
+  }
+  socket.write(Buffer.concat([PREFACE, settings(values), frame(TYPE.settings, 0, Buffer.alloc(0), FLAG.ack)]));
+  return {
+    socket,
+    received,
+    get closed() {
+      return closed;
+    },
+    send: (...frames) => void socket.write(Buffer.concat(frames)),
+    async until(type, stream, timeout = TIMEOUT) {
+      const deadline = performance.now() + timeout;
+      for (;;) {
+        const found = received.find((each) => each.type === type && (stream === undefined || each.stream === stream));
+        if (found !== undefined) return found;
+        if (performance.now() > deadline) throw new Error(`no frame of type ${type} came`);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+    },
+    async untilClosed(timeout = TIMEOUT) {
+      const timer = setTimeout(() => socket.destroy(new Error('late')), timeout);
+      const before = performance.now();
+      await closing;
+      clearTimeout(timer);
+      if (performance.now() - before >= timeout) throw new Error('the server kept the connection');
+    },
+    destroy: () => socket.destroy(),
+  };
+}

@@ -1,11 +1,13 @@
 /** A whole service for tests: the real engine, the embedded store in a folder of its own, a free port. */
 import { fileURLToPath } from 'node:url';
+import type { ExecutionContext } from 'ava';
 import { type App, createApp, type Overrides } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { createLogger } from '../../src/logger.ts';
 import { NO_LIMITS } from '../../src/mock/start-mock.ts';
 import { CALM_VITALS } from '../../src/wire/watchdog.ts';
 import { lightModel } from './light-model.ts';
+import { createScriptedEngine, type ScriptedEngine } from './scripted-engine.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** A service that is ready. */
@@ -80,4 +82,15 @@ async function untilReady({ health }: App, log: readonly object[]): Promise<void
       throw new Error(`the service did not become ready: ${JSON.stringify(log.slice(-8))}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
+}
+
+/** Starts one whose engine answers by a script, and ends it with the test. */
+export async function scriptedService(
+  t: ExecutionContext,
+  env: Record<string, string> = {},
+  engine: ScriptedEngine = createScriptedEngine(),
+): Promise<TestService> {
+  const service = await startService(env, { engine });
+  t.teardown(service.stop);
+  return service;
 }

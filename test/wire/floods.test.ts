@@ -13,14 +13,23 @@ import { isError, VALID_BODY } from '../support/answers.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { callGrpc, openGrpc } from '../support/grpc.ts';
 import { untilHeld } from '../support/held.ts';
-import { parseAnswers, send } from '../support/http.ts';
-import { FLAG, frame, headers, request, rst, settings, TYPE, word } from '../support/http2-frames.ts';
-import { issueKey } from '../support/issue-key.ts';
-import { startKeyedService } from '../support/keys.ts';
-import { openRawHttp2 } from '../support/raw-http2.ts';
-import { get, length, post } from '../support/raw-requests.ts';
+import { get, length, parseAnswers, post, send } from '../support/http.ts';
+import {
+  FLAG,
+  frame,
+  GRPC_HEADERS,
+  headers,
+  JSON_HEADERS,
+  openRawHttp2,
+  request,
+  rst,
+  settings,
+  TYPE,
+  word,
+} from '../support/http2-frames.ts';
+import { issueKey, keyedService } from '../support/keys.ts';
 import { createScriptedEngine, descending } from '../support/scripted-engine.ts';
-import { startService } from '../support/service.ts';
+import { scriptedService } from '../support/service.ts';
 
 const LIVE = { path: '/health/live', localAddress: '127.0.0.2' };
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
@@ -58,8 +67,7 @@ for (const [how, tls] of [
     const engine = createScriptedEngine(
       (job) => new Promise((resolve) => open.push(() => resolve(descending(job, undefined as never)))),
     );
-    const service = await startService(tls, { engine });
-    t.teardown(service.stop);
+    const service = await scriptedService(t, tls, engine);
     const to = { port: service.port, host: '127.0.0.1' };
     const socket = how === 'TLS' ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to);
     t.teardown(() => socket.destroy());
@@ -82,8 +90,7 @@ for (const [how, tls] of [
 }
 
 test('a neighbour is answered in the middle of a pipeline of thousands', async (t) => {
-  const service = await startService({}, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await scriptedService(t);
   const count = 20_000;
   const socket = connect({ port: service.port, host: '127.0.0.1' });
   t.teardown(() => socket.destroy());
@@ -118,8 +125,7 @@ for (const [what, one] of [
   ['SETTINGS', () => settings({ 3: 100 })],
 ] as const) {
   test(`HTTP/2: a session is ended that sends thousands at once: ${what}`, async (t) => {
-    const service = await startService({}, { engine: createScriptedEngine() });
-    t.teardown(service.stop);
+    const service = await scriptedService(t);
     const raw = await openRawHttp2(service.port);
     await raw.until(TYPE.settings);
     raw.send(Buffer.concat(Array.from({ length: 6000 }, (_, index) => one(2 * index + 1))));
@@ -132,11 +138,10 @@ for (const [what, one] of [
 }
 
 test('HTTP/2: of streams that are taken back at once all are counted and few are begun', async (t) => {
-  const service = await startService({}, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await scriptedService(t);
   const raw = await openRawHttp2(service.port);
   await raw.until(TYPE.settings);
-  const call = request('POST', '/v1/decisions', [['content-type', 'application/json']]);
+  const call = request('POST', '/v1/decisions', JSON_HEADERS);
   raw.send(
     Buffer.concat(
       Array.from({ length: 90 }, (_, index) => {
@@ -152,8 +157,7 @@ test('HTTP/2: of streams that are taken back at once all are counted and few are
 });
 
 test('behind a trusted proxy callers take turns, though they share connections', async (t) => {
-  const service = await startService({ UMPIRE_TRUSTED_PROXIES: '127.0.0.1' }, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_TRUSTED_PROXIES: '127.0.0.1' });
   const raw = await openRawHttp2(service.port);
   await raw.until(TYPE.settings);
   const of = (stream: number, caller: string): Buffer =>
@@ -168,14 +172,10 @@ test('behind a trusted proxy callers take turns, though they share connections',
 });
 
 test('a call that has ended before its turn is answered', async (t) => {
-  const service = await startService({}, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await scriptedService(t);
   const raw = await openRawHttp2(service.port);
   await raw.until(TYPE.settings);
-  const call = request('POST', '/umpire.v1.DecisionService/CreateDecision', [
-    ['content-type', 'application/grpc'],
-    ['te', 'trailers'],
-  ]);
+  const call = request('POST', '/umpire.v1.DecisionService/CreateDecision', GRPC_HEADERS);
   const calls = Array.from({ length: 90 }, (_, index) =>
     Buffer.concat([
       headers(2 * index + 1, call, FLAG.endHeaders),
@@ -192,11 +192,7 @@ test('a call that has ended before its turn is answered', async (t) => {
 });
 
 test('each message of a reflection stream counts as a look-up', async (t) => {
-  const service = await startService(
-    { UMPIRE_REFLECTION: 'on', UMPIRE_LOOKUP_RATE: '1/m, burst 20' },
-    { engine: createScriptedEngine() },
-  );
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_REFLECTION: 'on', UMPIRE_LOOKUP_RATE: '1/m, burst 20' });
   const raw = await openRawHttp2(service.port, { 4: 0x7fffffff });
   const message = toBinary(
     ServerReflectionRequestSchema,
@@ -206,10 +202,7 @@ test('each message of a reflection stream counts as a look-up', async (t) => {
   raw.send(
     headers(
       1,
-      request('POST', '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo', [
-        ['content-type', 'application/grpc'],
-        ['te', 'trailers'],
-      ]),
+      request('POST', '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo', GRPC_HEADERS),
       FLAG.endHeaders,
     ),
     frame(TYPE.data, 1, Buffer.concat(Array.from({ length: 400 }, () => asked))),
@@ -229,8 +222,7 @@ test('each message of a reflection stream counts as a look-up', async (t) => {
 
 test('bytes of answers are counted for their key, in every protocol', async (t) => {
   const env = { UMPIRE_BODIES_KEY: '0.001/s, burst 2' };
-  const service = await startKeyedService(env, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await keyedService(t, env);
   const grpc = openGrpc(service.port);
   t.teardown(grpc.close);
   const choices = Array.from({ length: 250 }, (_, index) => `${'q'.repeat(3000)}${index}`);
@@ -259,22 +251,22 @@ test('bytes of answers are counted for their key, in every protocol', async (t) 
 });
 
 test('what is refused before any limit of callers counts as a look-up', async (t) => {
-  const env = { UMPIRE_LOOKUP_RATE: '1/m, burst 5' };
-  for (const call of [
+  const service = await scriptedService(t, { UMPIRE_LOOKUP_RATE: '1/m, burst 5' });
+  for (const [index, call] of [
     { path: '/' },
     { path: '/none' },
     { path: '/v1/models', method: 'OPTIONS' },
     { path: '/umpire.v1.None/Call', body: '{}' },
     { path: '/v1/catalogs', body: '{}' },
-  ]) {
-    const service = await startService(env, { engine: createScriptedEngine() });
+  ].entries()) {
+    // Each from an address of its own, which has looked up nothing before.
+    const own = { ...call, localAddress: `127.0.1.${index + 1}` };
     const statuses = new Set<number>();
-    for (let count = 0; count < 5; count += 1) statuses.add((await send(service.port, call)).status);
+    for (let count = 0; count < 5; count += 1) statuses.add((await send(service.port, own)).status);
     t.false(statuses.has(429), JSON.stringify(call));
-    const answer = await send(service.port, call);
+    const answer = await send(service.port, own);
     if (call.path.includes('.')) t.is(answer.status, 429);
     else isError(t, answer, TOO_MANY);
-    t.is((await send(service.port, LIVE)).status, 200);
-    await service.stop();
   }
+  t.is((await send(service.port, LIVE)).status, 200);
 });

@@ -9,8 +9,7 @@ import type { JobTerms } from '../../src/engine/engine.ts';
 import { JobCanceled } from '../../src/engine/errors.ts';
 import { VALID_BODY } from '../support/answers.ts';
 import { openGrpc } from '../support/grpc.ts';
-import { decide, openSession } from '../support/http.ts';
-import { DECIDE, frame, validMessage } from '../support/raw-rpc.ts';
+import { DECIDE, decide, frame, openSession, validMessage } from '../support/http.ts';
 import { createScriptedEngine, descending, type ScriptedEngine } from '../support/scripted-engine.ts';
 import { startService, type TestService } from '../support/service.ts';
 

@@ -1,8 +1,7 @@
 /** What follows a request on its connection: answered in order, or never read as a request where it is none. */
 import { connect } from 'node:net';
 import anyTest, { type TestFn } from 'ava';
-import { parseAnswers, sendRaw } from '../support/http.ts';
-import { get, length, post } from '../support/raw-requests.ts';
+import { get, length, parseAnswers, post, sendRaw } from '../support/http.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -57,6 +56,20 @@ test('what follows a request that is refused is not read as another one', async 
 test('what is refused before it is read is not asked for its body', async (t) => {
   const { bytes } = await sendRaw(t.context.service.port, post(`${length}Expect: 100-continue, 200-ok\r\n`));
   t.regex(bytes.toString(), /^HTTP\/1\.1 417 /);
+});
+
+test('Expect: 100-continue is answered before the body, a refusal too, and HTTP/1.0 without it', async (t) => {
+  const { port } = t.context.service;
+  const expecting = post(`${length}Expect: 100-continue\r\n`);
+  const continued = await sendRaw(port, expecting);
+  t.is(continued.answers[0]?.status, 200);
+  t.regex(continued.bytes.toString(), /^HTTP\/1\.1 100 Continue\r\n/);
+  // None of the body was sent.
+  const refused = await sendRaw(port, post(`Content-Length: ${2 << 20}\r\nExpect: 100-continue\r\n`, ''));
+  t.is(refused.answers[0]?.status, 413);
+  const old = await sendRaw(port, expecting.replace('HTTP/1.1', 'HTTP/1.0'));
+  t.is(old.answers[0]?.status, 200);
+  t.notRegex(old.bytes.toString(), /100 Continue/);
 });
 
 // Node throws away what came with such a request and reads on behind it: a body would be the next request.

@@ -5,8 +5,7 @@
 import { connect } from 'node:net';
 import anyTest, { type TestFn } from 'ava';
 import { type Answer, type ExpectedError, isError } from '../support/answers.ts';
-import { send, sendRaw } from '../support/http.ts';
-import { get, length, post, text } from '../support/raw-requests.ts';
+import { get, length, post, sendRaw, text } from '../support/http.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -156,48 +155,6 @@ for (const [what, [request, expected]] of Object.entries(CASES)) {
     else isError(t, answer, expected as ExpectedError);
   });
 }
-
-const TEN_MEGABYTES = 10 * 1024 * 1024;
-
-test('10 MB with a length: the 413 arrives while the body is still being sent', async (t) => {
-  for (const path of ['/v1/decisions', '/umpire.v1.DecisionService/CreateDecision']) {
-    const answer = await send(t.context.service.port, { path, body: 'x'.repeat(TEN_MEGABYTES) });
-    t.is(answer.status, 413, path);
-    if (path.startsWith('/v1')) isError(t, answer, TOO_LARGE);
-  }
-});
-
-test('10 MB without a length', async (t) => {
-  const { port } = t.context.service;
-  for (const path of ['/v1/decisions', '/umpire.v1.DecisionService/CreateDecision']) {
-    const headers = { 'transfer-encoding': 'chunked', 'content-type': 'application/json' };
-    const { request } = await import('node:http');
-    const answer = await new Promise<Answer>((resolve, reject) => {
-      const sent = request({ port, host: '127.0.0.1', path, method: 'POST', headers }, (response) => {
-        let received = '';
-        response.on('data', (chunk) => {
-          received += chunk;
-        });
-        response.on('end', () =>
-          resolve({ status: response.statusCode ?? 0, headers: response.headers, text: received }),
-        );
-      });
-      sent.on('error', reject);
-      for (let index = 0; index < 160; index += 1) sent.write('x'.repeat(65_536));
-      sent.end();
-    });
-    t.is(answer.status, 413, answer.text);
-    if (path.startsWith('/v1')) isError(t, answer, TOO_LARGE);
-  }
-});
-
-test('a body of exactly 1 MiB is read, one byte more is not', async (t) => {
-  const { port } = t.context.service;
-  const room = 1024 * 1024 - text.length;
-  const padded = text.replace(/}$/, `${' '.repeat(room)}}`);
-  t.is((await send(port, { body: padded })).status, 200);
-  isError(t, await send(port, { body: `${padded} ` }), TOO_LARGE);
-});
 
 test('bytes one by one', async (t) => {
   const socket = connect(t.context.service.port, '127.0.0.1');

@@ -1,7 +1,8 @@
-/** The watchdog: what it lets go of, and when it refuses. */
+/** The watchdog: what it lets go of, when it refuses, and that memory leaves the process at once. */
 import { connect } from 'node:net';
+import { memoryUsage } from 'node:process';
 import test from 'ava';
-import { createWatchdog } from '../../src/wire/watchdog.ts';
+import { createCollector, createWatchdog } from '../../src/wire/watchdog.ts';
 import { startService } from '../support/service.ts';
 
 const MIB = 1024 * 1024;
@@ -81,4 +82,29 @@ test('a service near its memory bound refuses decisions, still shows its models,
   vitals.bytes = 0;
   await new Promise((resolve) => setTimeout(resolve, 700));
   t.is((await decide()).status, 200);
+});
+
+test('memory that was let go is given back to the system', async (t) => {
+  let needed = false;
+  const collect = createCollector(() => needed);
+  let held: object[] | undefined = Array.from({ length: 1_000_000 }, (_, index) => ({ index, list: [`x${index}`] }));
+  const full = memoryUsage.rss();
+  collect();
+  t.is(held.length, 1_000_000);
+  held = undefined;
+  // A turn of the event loop, so that no register holds it.
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  needed = true;
+  collect();
+  t.true(memoryUsage.rss() < full - 80 * 1024 * 1024, `${full} -> ${memoryUsage.rss()}`);
+});
+
+test('it does so now and then alone', (t) => {
+  let asked = 0;
+  const collect = createCollector(() => {
+    asked += 1;
+    return true;
+  });
+  for (let count = 0; count < 1000; count += 1) collect();
+  t.is(asked, 1);
 });

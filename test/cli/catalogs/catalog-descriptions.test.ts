@@ -10,7 +10,7 @@ import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
 import { modelsFolder, TINY, writePackage } from '../../engine/support/packages.ts';
 import { json } from '../../support/answers.ts';
 import { decide } from '../../support/http.ts';
-import { issueKey } from '../../support/issue-key.ts';
+import { issueKey } from '../../support/keys.ts';
 import { openStores } from '../../support/open-stores.ts';
 import { startRedis } from '../../support/redis.ts';
 import { startService } from '../../support/service.ts';

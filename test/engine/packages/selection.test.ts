@@ -1,5 +1,7 @@
 /** Which packages of a folder are served. */
 import test from 'ava';
+import { Revisions } from '../../../src/engine/packages/revisions.ts';
+import { scanPackages } from '../../../src/engine/packages/scan.ts';
 import { startEngine } from '../support/engine.ts';
 import { modelsFolder, writePackage } from '../support/packages.ts';
 
@@ -31,4 +33,18 @@ test('a name without a package is told once, and one that comes later is served'
     ['later', 'there'],
   );
   t.is(told().length, 1);
+});
+
+test('what decisions wait for is loaded first, then the usual model, and last what has failed', async (t) => {
+  const folder = await modelsFolder(t, { id: 'aa' }, { id: 'umpire-mini' }, { id: 'zz' });
+  const revisions = new Revisions({ debug() {}, info() {}, warn() {}, error() {} }, { retired() {}, unavailable() {} });
+  revisions.apply(await scanPackages(folder));
+  const order = () => revisions.wanted().map(({ manifest }) => manifest.id);
+  t.deepEqual(order(), ['umpire-mini', 'aa', 'zz']);
+  const asked = revisions.find('zz', 'r1');
+  if (asked === undefined) throw new Error('there is no zz@r1');
+  revisions.count(asked, 1);
+  t.deepEqual(order(), ['zz', 'umpire-mini', 'aa']);
+  revisions.failed(asked, ['broken']);
+  t.deepEqual(order(), ['umpire-mini', 'aa', 'zz']);
 });

@@ -58,17 +58,8 @@ test.serial('records that cannot be read are corrupt, stay as they are, and can 
   await redis.command('SET', `${name}string`, 'text');
   await redis.command('RPUSH', `${name}list`, 'a');
   await redis.command('HSET', `${name}partly`, 'model', 'm');
-  for (const [id, choices] of Object.entries({
-    empty: '',
-    junk: '{"a":',
-    map: '{}',
-    none: '[]',
-    numbers: '[1,2]',
-    same: '["a","a"]',
-  })) {
-    await redis.command('HSET', name + id, ...whole, 'choices', choices);
-  }
-  for (const id of ['string', 'list', 'partly', 'empty', 'junk', 'map', 'none', 'numbers', 'same']) {
+  await redis.command('HSET', `${name}junk`, ...whole, 'choices', '{"a":');
+  for (const id of ['string', 'list', 'partly', 'junk']) {
     const before = await redis.command('DUMP', name + id);
     await t.throwsAsync(stores.catalogs.read(owner, id, budget()), { instanceOf: StoreCorrupt }, id);
     t.is((await stores.catalogs.create(owner, record(id), UNBOUNDED, budget())).kind, 'exists', id);

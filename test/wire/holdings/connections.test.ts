@@ -5,20 +5,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { makeCertificate } from '../../support/certificates.ts';
 import { untilHeld } from '../../support/held.ts';
 import { openSession, parseAnswers, send, sendH2 } from '../../support/http.ts';
 import { createScriptedEngine, descending } from '../../support/scripted-engine.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import { scriptedService } from '../../support/service.ts';
 
 const GET = 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n';
-
-async function serviceOf(t: ExecutionContext, env: Record<string, string>): Promise<TestService> {
-  const service = await startService(env, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
-  return service;
-}
 
 /** A connection that has been served once and is kept; undefined if it was closed without an answer. */
 async function keep(port: number, localAddress = '127.0.0.1'): Promise<Socket | undefined> {
@@ -40,7 +34,7 @@ const closed = (socket: Socket | undefined): Promise<unknown> =>
   socket === undefined || socket.destroyed ? Promise.resolve() : once(socket, 'close');
 
 test('at the maximum the longest idle connection goes and the newcomer is served', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_MAX_CONNECTIONS: '3' });
+  const service = await scriptedService(t, { UMPIRE_MAX_CONNECTIONS: '3' });
   const [first, second, third] = [await keep(service.port), await keep(service.port), await keep(service.port)];
   // The first is no longer the one that has been idle longest.
   t.is(await ask(first as Socket), 200);
@@ -56,8 +50,7 @@ test('at the maximum the longest idle connection goes and the newcomer is served
 
 test('where all are busy a newcomer is closed, which the log says once for many', async (t) => {
   const engine = createScriptedEngine();
-  const service = await startService({ UMPIRE_MAX_CONNECTIONS: '2' }, { engine });
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_MAX_CONNECTIONS: '2' }, engine);
   const gate = Promise.withResolvers<void>();
   engine.script = async (job, terms) => {
     await gate.promise;
@@ -82,7 +75,7 @@ test('where all are busy a newcomer is closed, which the log says once for many'
 for (const tls of [false, true]) {
   test(`one address has its share${tls ? ', behind TLS' : ''}: beyond it its own idle connections go`, async (t) => {
     const { certFile, keyFile } = makeCertificate('share');
-    const service = await serviceOf(t, {
+    const service = await scriptedService(t, {
       UMPIRE_CONNECTIONS_PER_ADDRESS: '5',
       ...(tls ? { TLS_CERT: certFile, TLS_KEY: keyFile } : {}),
     });
@@ -107,7 +100,7 @@ for (const tls of [false, true]) {
 }
 
 test('an idle HTTP/2 session that makes room is told so with a GOAWAY', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_CONNECTIONS_PER_ADDRESS: '1' });
+  const service = await scriptedService(t, { UMPIRE_CONNECTIONS_PER_ADDRESS: '1' });
   const session = openSession(service.port);
   const goaway = once(session, 'goaway');
   t.is((await sendH2(session, { path: '/health/live' })).status, 200);
@@ -117,7 +110,7 @@ test('an idle HTTP/2 session that makes room is told so with a GOAWAY', async (t
 });
 
 test('connections that one address opens too fast are closed; another is served', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_CONNECTION_RATE: '1/s, burst 10' });
+  const service = await scriptedService(t, { UMPIRE_CONNECTION_RATE: '1/s, burst 10' });
   const sockets = await Promise.all(Array.from({ length: 30 }, () => keep(service.port)));
   const served = sockets.filter((socket) => socket !== undefined);
   t.true(served.length >= 10 && served.length < 15, `${served.length}`);
@@ -127,7 +120,10 @@ test('connections that one address opens too fast are closed; another is served'
 });
 
 test('connections of a trusted proxy are not counted by its address', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_CONNECTIONS_PER_ADDRESS: '2', UMPIRE_TRUSTED_PROXIES: '127.0.0.3' });
+  const service = await scriptedService(t, {
+    UMPIRE_CONNECTIONS_PER_ADDRESS: '2',
+    UMPIRE_TRUSTED_PROXIES: '127.0.0.3',
+  });
   const sockets = await Promise.all(Array.from({ length: 10 }, () => keep(service.port, '127.0.0.3')));
   t.is(sockets.filter((socket) => socket === undefined).length, 0);
   for (const socket of sockets) t.is(await ask(socket as Socket), 200);
@@ -135,7 +131,7 @@ test('connections of a trusted proxy are not counted by its address', async (t) 
 });
 
 test('the kernel watches for peers that have vanished', async (t) => {
-  const service = await serviceOf(t, {});
+  const service = await scriptedService(t);
   const socket = await keep(service.port);
   const { readFileSync } = await import('node:fs');
   const hex = (port: number): string => port.toString(16).toUpperCase().padStart(4, '0');

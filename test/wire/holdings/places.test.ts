@@ -3,52 +3,48 @@
  * they read, another is served. What is refused takes no place.
  */
 import { once } from 'node:events';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { createAccounts } from '../../../src/wire/holdings/accounts.ts';
 import type { HoldingState } from '../../../src/wire/holdings/holdings.ts';
 import { Places } from '../../../src/wire/holdings/places.ts';
 import { VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { hold, untilHeld } from '../../support/held.ts';
-import { send, sendRaw } from '../../support/http.ts';
-import { FLAG, frame, headers, PREFACE, request, settings, TYPE } from '../../support/http2-frames.ts';
-import { startKeyedService } from '../../support/keys.ts';
-import { openRawHttp2 } from '../../support/raw-http2.ts';
+import { openTls, send, sendRaw } from '../../support/http.ts';
+import {
+  FLAG,
+  frame,
+  headers,
+  JSON_HEADERS,
+  openRawHttp2,
+  PREFACE,
+  request,
+  settings,
+  TYPE,
+  watch,
+} from '../../support/http2-frames.ts';
+import { keyedService } from '../../support/keys.ts';
 import { createScriptedEngine, descending } from '../../support/scripted-engine.ts';
-import { openTls } from '../../support/send-tls.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import { scriptedService } from '../../support/service.ts';
 
-const JSON_TYPE = [['content-type', 'application/json']] as const;
-const GRPC = [
-  ['content-type', 'application/grpc'],
-  ['te', 'trailers'],
-] as const;
 const LIST = '/umpire.v1.ModelService/ListModels';
-const WATCH = '/grpc.health.v1.Health/Watch';
 const streams = (count: number, one: (stream: number) => Uint8Array): Buffer =>
   Buffer.concat(Array.from({ length: count }, (_, index) => one(2 * index + 1)));
 /** A preface with windows of 0, or those of the protocol, and what comes behind it. */
 const http2 = (frames: Uint8Array, window = 0): Buffer => Buffer.concat([PREFACE, settings({ 4: window }), frames]);
-const grpcMessage = (stream: number): Buffer => frame(TYPE.data, stream, Buffer.alloc(5), FLAG.endStream);
 const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-async function serviceOf(t: ExecutionContext, env: Record<string, string>): Promise<TestService & { key: string }> {
-  const service = await startKeyedService(env, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
-  return service;
-}
 
 for (const tls of [false, true]) {
   test(`one that reads no refusal takes its own places and loses its connections${tls ? ', behind TLS' : ''}`, async (t) => {
     const { certFile, keyFile, cert } = makeCertificate('refusals');
-    const service = await serviceOf(t, {
+    const service = await keyedService(t, {
       UMPIRE_MAX_REQUESTS: '64',
       UMPIRE_REQUESTS_PER_ADDRESS: '20',
       ...(tls ? { TLS_CERT: certFile, TLS_KEY: keyFile } : {}),
     });
     const call = (stream: number): Buffer =>
       Buffer.concat([
-        headers(stream, request('POST', LIST, JSON_TYPE), 0),
+        headers(stream, request('POST', LIST, JSON_HEADERS), 0),
         frame(TYPE.data, stream, Buffer.from('{}'), FLAG.endStream),
       ]);
     const sockets = hold(t, service.port, 1, 6, http2(streams(30, call)), tls);
@@ -70,7 +66,7 @@ for (const tls of [false, true]) {
 }
 
 test('refusals of every kind that nobody reads end their connection soon, answers do later', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_LOOKUP_RATE: '1/m, burst 1' });
+  const service = await keyedService(t, { UMPIRE_LOOKUP_RATE: '1/m, burst 1' });
   const raws = await Promise.all(
     ['/none', '/v1/models', '/health/live'].map(async (path) => {
       const raw = await openRawHttp2(service.port, { 4: 0 });
@@ -85,8 +81,7 @@ test('refusals of every kind that nobody reads end their connection soon, answer
 
 test('an error behind a decision of the same pipeline waits for as long as that takes', async (t) => {
   const engine = createScriptedEngine();
-  const service = await startService({}, { engine });
-  t.teardown(service.stop);
+  const service = await scriptedService(t, {}, engine);
   engine.script = async (job, terms) => {
     await later(3500);
     return descending(job, terms);
@@ -103,11 +98,11 @@ test('an error behind a decision of the same pipeline waits for as long as that 
 
 test('of a connection of a trusted proxy the refusals that nobody reads are ended alone', async (t) => {
   const engine = createScriptedEngine();
-  const service = await startService(
+  const service = await scriptedService(
+    t,
     { UMPIRE_REQUESTS_PER_ADDRESS: '2', UMPIRE_TRUSTED_PROXIES: '127.0.0.3' },
-    { engine },
+    engine,
   );
-  t.teardown(service.stop);
   const gate = Promise.withResolvers<void>();
   engine.script = async (job, terms) => {
     await gate.promise;
@@ -116,7 +111,7 @@ test('of a connection of a trusted proxy the refusals that nobody reads are ende
   const raw = await openRawHttp2(service.port, { 4: 0 }, { localAddress: '127.0.0.3' });
   const body = Buffer.from(JSON.stringify(VALID_BODY));
   raw.send(
-    headers(1, request('POST', '/v1/decisions', [...JSON_TYPE, ['x-forwarded-for', '192.0.2.1']]), 0),
+    headers(1, request('POST', '/v1/decisions', [...JSON_HEADERS, ['x-forwarded-for', '192.0.2.1']]), 0),
     frame(TYPE.data, 1, body, FLAG.endStream),
   );
   for (let stream = 3; stream < 41; stream += 2)
@@ -130,7 +125,7 @@ test('of a connection of a trusted proxy the refusals that nobody reads are ende
 });
 
 test('answers that nobody reads at eight addresses leave room for others', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_MAX_REQUESTS: '64', UMPIRE_REQUESTS_PER_ADDRESS: '8' });
+  const service = await keyedService(t, { UMPIRE_MAX_REQUESTS: '64', UMPIRE_REQUESTS_PER_ADDRESS: '8' });
   const read = (stream: number): Buffer => headers(stream, request('GET', '/health/live'));
   hold(t, service.port, 8, 1, http2(streams(8, read)));
   // What is left is for those that have few.
@@ -139,7 +134,7 @@ test('answers that nobody reads at eight addresses leave room for others', async
   t.is((await send(service.port, { path: '/health/live', localAddress: '127.0.0.2' })).status, 200);
   await later(1600);
   const raw = await openRawHttp2(service.port, {}, { localAddress: '127.0.0.2' });
-  raw.send(streams(6, (stream) => headers(stream, request('POST', '/v1/decisions', JSON_TYPE), 0)));
+  raw.send(streams(6, (stream) => headers(stream, request('POST', '/v1/decisions', JSON_HEADERS), 0)));
   await untilHeld(service, ({ tally }) => tally.givenUp.displaced > 0);
   t.is((await send(service.port, { path: '/health/live', localAddress: '127.0.0.2' })).status, 200);
   t.true(service.log.every(({ status, reason }) => status !== 503 || reason === 'OVERLOADED'));
@@ -148,8 +143,7 @@ test('answers that nobody reads at eight addresses leave room for others', async
 
 test('work in progress is not given up, and the last places are for probes and for keyed callers', async (t) => {
   const engine = createScriptedEngine();
-  const service = await startKeyedService({ UMPIRE_MAX_REQUESTS: '32' }, { engine });
-  t.teardown(service.stop);
+  const service = await keyedService(t, { UMPIRE_MAX_REQUESTS: '32' }, engine);
   const ask = (localAddress: string, key?: string): Promise<number> =>
     send(service.port, {
       body: JSON.stringify(VALID_BODY),
@@ -179,9 +173,7 @@ test('work in progress is not given up, and the last places are for probes and f
 });
 
 test('the watch that ends for another is of the address that has most', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_MAX_WATCHES: '4' });
-  const watch = (stream: number): Buffer =>
-    Buffer.concat([headers(stream, request('POST', WATCH, GRPC), 0), grpcMessage(stream)]);
+  const service = await keyedService(t, { UMPIRE_MAX_WATCHES: '4' });
   const neighbour = await openRawHttp2(service.port, {}, { localAddress: '127.0.0.2' });
   neighbour.send(watch(1));
   await neighbour.until(TYPE.data, 1);

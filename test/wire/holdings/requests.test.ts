@@ -7,17 +7,9 @@ import test, { type ExecutionContext } from 'ava';
 import { type Answer, isError, json as parsed, VALID_BODY } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { untilHeld } from '../../support/held.ts';
-import { openSession, parseAnswers, send, sendH2, sendRaw } from '../../support/http.ts';
-import { FLAG, frame, headers, request, rst, TYPE } from '../../support/http2-frames.ts';
-import { openRawHttp2 } from '../../support/raw-http2.ts';
-import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService, type TestService } from '../../support/service.ts';
-
-async function serviceOf(t: ExecutionContext, env: Record<string, string>): Promise<TestService> {
-  const service = await startService(env, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
-  return service;
-}
+import { openSession, send, sendH2, sendRaw } from '../../support/http.ts';
+import { FLAG, frame, headers, JSON_HEADERS, openRawHttp2, request, rst, TYPE } from '../../support/http2-frames.ts';
+import { scriptedService } from '../../support/service.ts';
 
 const TOO_MANY = { status: 429, code: 'rate_limit_exceeded', param: null };
 /** The shape of section 12 of the contract, with the details of section 11. */
@@ -34,11 +26,10 @@ function isTooManyOverConnect(t: ExecutionContext, answer: Answer): void {
   });
 }
 const LIST_MODELS = { path: '/umpire.v1.ModelService/ListModels', body: '{}' };
-const JSON_TYPE = [['content-type', 'application/json']] as const;
-const unfinished = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', JSON_TYPE), 0);
+const unfinished = (stream: number): Buffer => headers(stream, request('POST', '/v1/decisions', JSON_HEADERS), 0);
 
 test('requests of any kind count for the rate of their address, those of others do not', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_REQUEST_RATE: '1/m, burst 20' });
+  const service = await scriptedService(t, { UMPIRE_REQUEST_RATE: '1/m, burst 20' });
   const answers = [];
   for (let count = 0; count < 40; count += 1) answers.push(await send(service.port, { path: '/none' }));
   t.is(answers[0]?.status, 404);
@@ -56,7 +47,7 @@ test('requests of any kind count for the rate of their address, those of others 
 });
 
 test('what no other limit counts has a rate of its own, in every protocol', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_LOOKUP_RATE: '1/m, burst 4' });
+  const service = await scriptedService(t, { UMPIRE_LOOKUP_RATE: '1/m, burst 4' });
   const grpc = openGrpc(service.port);
   t.teardown(grpc.close);
   t.is((await send(service.port, { path: '/v1/models' })).status, 200);
@@ -79,7 +70,7 @@ test('what no other limit counts has a rate of its own, in every protocol', asyn
 });
 
 test('what is in a pipeline behind a request beyond the rate is not served', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_REQUEST_RATE: '1/m, burst 3' });
+  const service = await scriptedService(t, { UMPIRE_REQUEST_RATE: '1/m, burst 3' });
   const get = 'GET /none HTTP/1.1\r\nHost: a\r\n\r\n';
   const { answers, closed } = await sendRaw(service.port, get.repeat(50), { answers: 50, timeout: 3000 });
   t.true(closed);
@@ -94,7 +85,7 @@ for (const [what, first] of [
   ['once they have begun', false],
 ] as const) {
   test(`an address that takes back too many requests, ${what}, is not served for a while`, async (t) => {
-    const service = await serviceOf(t, { UMPIRE_RESET_RATE: '1/s, burst 50' });
+    const service = await scriptedService(t, { UMPIRE_RESET_RATE: '1/s, burst 50' });
     const neighbour = openSession(service.port);
     const raw = await openRawHttp2(service.port, {}, { localAddress: '127.0.0.2' });
     if (first) await raw.until(TYPE.settings);
@@ -115,7 +106,7 @@ for (const [what, first] of [
 }
 
 test('a session may carry a hundred cancellations a second', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_RESET_RATE: '1000/s, burst 5000' });
+  const service = await scriptedService(t, { UMPIRE_RESET_RATE: '1000/s, burst 5000' });
   const raw = await openRawHttp2(service.port);
   let stream = 1;
   for (let round = 0; round < 20; round += 1) {
@@ -133,7 +124,7 @@ test('a session may carry a hundred cancellations a second', async (t) => {
 });
 
 test('requests that do not end fill a share and no more; the one that has been arriving longest goes', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_REQUESTS_PER_ADDRESS: '10' });
+  const service = await scriptedService(t, { UMPIRE_REQUESTS_PER_ADDRESS: '10' });
   const raw = await openRawHttp2(service.port);
   for (let count = 0; count < 10; count += 1) raw.send(unfinished(2 * count + 1));
   await untilHeld(service, ({ requests }) => requests === 10);
@@ -152,7 +143,7 @@ test('requests that do not end fill a share and no more; the one that has been a
 });
 
 test('the same in all: one that arrives slowly makes room for one of another address', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_MAX_REQUESTS: '5' });
+  const service = await scriptedService(t, { UMPIRE_MAX_REQUESTS: '5' });
   const slow = Array.from({ length: 5 }, () => connect(service.port, '127.0.0.1'));
   for (const socket of slow) {
     socket.on('error', () => {});
@@ -167,7 +158,10 @@ test('the same in all: one that arrives slowly makes room for one of another add
 });
 
 test('behind a trusted proxy callers are told apart by X-Forwarded-For', async (t) => {
-  const service = await serviceOf(t, { UMPIRE_REQUEST_RATE: '1/m, burst 5', UMPIRE_TRUSTED_PROXIES: '127.0.0.3' });
+  const service = await scriptedService(t, {
+    UMPIRE_REQUEST_RATE: '1/m, burst 5',
+    UMPIRE_TRUSTED_PROXIES: '127.0.0.3',
+  });
   const ask = async (caller: string, localAddress: string): Promise<number> =>
     (await send(service.port, { path: '/v1/models', headers: { 'x-forwarded-for': caller }, localAddress })).status;
   for (let count = 0; count < 5; count += 1) t.is(await ask('192.0.2.1', '127.0.0.3'), 200);
@@ -179,9 +173,9 @@ test('behind a trusted proxy callers are told apart by X-Forwarded-For', async (
 });
 
 test('an HTTP/2 request that has been answered and does not end is ended without an error', async (t) => {
-  const service = await serviceOf(t, {});
+  const service = await scriptedService(t);
   const raw = await openRawHttp2(service.port);
-  raw.send(headers(1, request('POST', '/a.B/C', JSON_TYPE), 0));
+  raw.send(headers(1, request('POST', '/a.B/C', JSON_HEADERS), 0));
   t.is((await raw.until(TYPE.data, 1)).payload.length > 10, true);
   const { payload } = await raw.until(TYPE.rst, 1);
   t.is(payload.readUInt32BE(), 0);
@@ -191,12 +185,4 @@ test('an HTTP/2 request that has been answered and does not end is ended without
   raw.send(frame(TYPE.data, 1, Buffer.from('too late'), FLAG.endStream), headers(3, request('GET', '/v1/models')));
   t.truthy(await raw.until(TYPE.headers, 3));
   raw.destroy();
-});
-
-test('a pipeline is answered as before', async (t) => {
-  const service = await serviceOf(t, {});
-  const { bytes } = await sendRaw(service.port, 'GET /health/live HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20), {
-    answers: 20,
-  });
-  t.is(parseAnswers(bytes).length, 20);
 });

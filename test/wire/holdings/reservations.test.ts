@@ -11,8 +11,7 @@ import { VALID_BODY } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { untilHeld } from '../../support/held.ts';
 import { openSession, send, sendH2 } from '../../support/http.ts';
-import { startKeyedService } from '../../support/keys.ts';
-import { createScriptedEngine } from '../../support/scripted-engine.ts';
+import { keyedService } from '../../support/keys.ts';
 
 const accounts = createAccounts();
 const requestOf = (address: string): OpenRequest =>
@@ -102,8 +101,7 @@ test('one that leaves while it waits gives up its place', async (t) => {
 });
 
 test('two hundred reads of small catalogs at one time from one address are answered, over gRPC and REST', async (t) => {
-  const service = await startKeyedService({}, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await keyedService(t);
   const authorization = `Bearer ${service.key}`;
   const { model, choices } = VALID_BODY;
   const body = JSON.stringify({ id: 'small', model, choices });
@@ -129,8 +127,7 @@ test('two hundred reads of small catalogs at one time from one address are answe
 });
 
 test('of as many reads of large ones no more are made than may wait to be read, and the others are told', async (t) => {
-  const service = await startKeyedService({ UMPIRE_UNREAD_PER_ADDRESS: '8' }, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await keyedService(t, { UMPIRE_UNREAD_PER_ADDRESS: '8' });
   const authorization = `Bearer ${service.key}`;
   const choices = Array.from({ length: 300 }, (_, index) => `${index}${'x'.repeat(3400)}`);
   const body = JSON.stringify({ id: 'large', model: VALID_BODY.model, choices });

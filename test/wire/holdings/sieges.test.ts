@@ -8,33 +8,27 @@ import test, { type ExecutionContext } from 'ava';
 import { VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { hold, untilHeld } from '../../support/held.ts';
-import { send } from '../../support/http.ts';
-import { FLAG, frame, headers, PREFACE, request, settings, TYPE } from '../../support/http2-frames.ts';
-import { startKeyedService } from '../../support/keys.ts';
-import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { openTls } from '../../support/send-tls.ts';
-import type { TestService } from '../../support/service.ts';
+import { openTls, send } from '../../support/http.ts';
+import {
+  frame,
+  GRPC_HEADERS,
+  headers,
+  JSON_HEADERS,
+  PREFACE,
+  request,
+  settings,
+  TYPE,
+  watch,
+} from '../../support/http2-frames.ts';
+import { keyedService } from '../../support/keys.ts';
 
-const JSON_TYPE = [['content-type', 'application/json']] as const;
-const GRPC = [
-  ['content-type', 'application/grpc'],
-  ['te', 'trailers'],
-] as const;
 const LIST = '/umpire.v1.ModelService/ListModels';
-const WATCH = '/grpc.health.v1.Health/Watch';
 /** A preface with windows of 0, or those of the protocol, and what comes behind it. */
 const http2 = (frames: Uint8Array, window = 0): Buffer => Buffer.concat([PREFACE, settings({ 4: window }), frames]);
 const text = (head: string, body = ''): Buffer => Buffer.from(`${head}\r\nHost: a\r\n${body}`);
 const slow = (path: string, more = ''): Buffer =>
   text(`POST ${path} HTTP/1.1`, `Content-Type: application/json\r\n${more}Content-Length: 900\r\n\r\n{`);
-const grpcMessage = (stream: number): Buffer => frame(TYPE.data, stream, Buffer.alloc(5), FLAG.endStream);
 const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-async function serviceOf(t: ExecutionContext, env: Record<string, string>): Promise<TestService & { key: string }> {
-  const service = await startKeyedService(env, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
-  return service;
-}
 
 /** Probes on a connection, which is kept; fails if it is closed instead. */
 async function probe(t: ExecutionContext, socket: Socket): Promise<void> {
@@ -65,24 +59,18 @@ const SIEGES: Readonly<Record<string, (key: string) => Buffer>> = {
   'a slow body over REST': () => slow('/v1/decisions'),
   'a slow body over Connect': () => slow(LIST, 'Connect-Timeout-Ms: 30000\r\n'),
   'a slow body over Connect, with a key': (key) => slow(LIST, `Authorization: Bearer ${key}\r\n`),
-  'a slow body over HTTP/2': () => http2(headers(1, request('POST', '/v1/decisions', JSON_TYPE), 0)),
-  'half a message over gRPC': () => http2(headers(1, request('POST', LIST, GRPC), 0)),
+  'a slow body over HTTP/2': () => http2(headers(1, request('POST', '/v1/decisions', JSON_HEADERS), 0)),
+  'half a message over gRPC': () => http2(headers(1, request('POST', LIST, GRPC_HEADERS), 0)),
   'an answer without a window': () => http2(headers(1, request('GET', '/health/live'))),
   'a watch, and an answer without a window': () =>
-    http2(
-      Buffer.concat([
-        headers(1, request('POST', WATCH, GRPC), 0),
-        grpcMessage(1),
-        headers(3, request('GET', '/health/live')),
-      ]),
-    ),
+    http2(Buffer.concat([watch(1), headers(3, request('GET', '/health/live'))])),
   'a pipeline that ends in a slow body': () =>
     Buffer.concat([text('GET /none HTTP/1.1', '\r\n'), slow('/v1/decisions')]),
 };
 
 for (const [what, bytes] of Object.entries(SIEGES)) {
   test(`four addresses that send ${what} do not fill the port`, async (t) => {
-    const service = await serviceOf(t, { UMPIRE_MAX_CONNECTIONS: '32', UMPIRE_CONNECTIONS_PER_ADDRESS: '8' });
+    const service = await keyedService(t, { UMPIRE_MAX_CONNECTIONS: '32', UMPIRE_CONNECTIONS_PER_ADDRESS: '8' });
     hold(t, service.port, 4, 8, bytes(service.key));
     await untilHeld(service, ({ connections, tally }) => connections + tally.evicted + tally.refused.full >= 32);
     // Some are for those that have few, and then as many as each of the four has.
@@ -97,7 +85,7 @@ for (const [what, bytes] of Object.entries(SIEGES)) {
 
 test('nor do handshakes of TLS that are never finished, nor streams behind those that are', async (t) => {
   const { certFile, keyFile, cert } = makeCertificate('places');
-  const service = await serviceOf(t, {
+  const service = await keyedService(t, {
     UMPIRE_MAX_CONNECTIONS: '32',
     UMPIRE_CONNECTIONS_PER_ADDRESS: '8',
     TLS_CERT: certFile,
@@ -107,7 +95,7 @@ test('nor do handshakes of TLS that are never finished, nor streams behind those
   t.teardown(neighbour.close);
   // The head of a record that never comes.
   hold(t, service.port, 2, 8, Buffer.from([0x16, 3, 1, 2, 0, 1]));
-  const slowBody = headers(1, request('POST', '/v1/decisions', JSON_TYPE), 0);
+  const slowBody = headers(1, request('POST', '/v1/decisions', JSON_HEADERS), 0);
   hold(t, service.port, 4, 8, http2(slowBody), true);
   await untilHeld(service, ({ connections }) => connections >= 28);
   await later(1600);
@@ -116,7 +104,7 @@ test('nor do handshakes of TLS that are never finished, nor streams behind those
 });
 
 test('behind a trusted proxy, too, no few callers fill the port; of an IPv6 /64 all are one', async (t) => {
-  const service = await serviceOf(t, {
+  const service = await keyedService(t, {
     UMPIRE_MAX_CONNECTIONS: '32',
     UMPIRE_REQUESTS_PER_ADDRESS: '8',
     UMPIRE_TRUSTED_PROXIES: '127.0.0.3',

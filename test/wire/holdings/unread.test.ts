@@ -10,12 +10,11 @@ import { isError, VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { untilHeld } from '../../support/held.ts';
 import { parseAnswers, send } from '../../support/http.ts';
-import { frame, headers, request, TYPE, windowUpdate } from '../../support/http2-frames.ts';
-import { startKeyedService } from '../../support/keys.ts';
-import { openRawHttp2 } from '../../support/raw-http2.ts';
+import { frame, headers, openRawHttp2, request, TYPE, windowUpdate } from '../../support/http2-frames.ts';
+import { keyedService } from '../../support/keys.ts';
 import { metricsPortOf, scrape } from '../../support/scrape.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService } from '../../support/service.ts';
+import { scriptedService } from '../../support/service.ts';
 
 /** A decision whose answer is as large as the request. */
 const large = JSON.stringify({
@@ -27,11 +26,7 @@ const post = (body: string): string =>
 const small = JSON.stringify(VALID_BODY);
 
 test('HTTP/1.1: answers in a pipeline that is not read', async (t) => {
-  const service = await startService(
-    { UMPIRE_CONCURRENCY_ANONYMOUS: '10', UMPIRE_WRITE_TIMEOUT: '2' },
-    { engine: createScriptedEngine() },
-  );
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_CONCURRENCY_ANONYMOUS: '10', UMPIRE_WRITE_TIMEOUT: '2' });
   const socket = connect(service.port, '127.0.0.1');
   socket.on('error', () => {});
   socket.pause();
@@ -53,11 +48,7 @@ test('HTTP/1.1: answers in a pipeline that is not read', async (t) => {
 
 test('behind TLS, too, a connection on which nothing is read is closed', async (t) => {
   const { certFile, keyFile } = makeCertificate('unread');
-  const service = await startService(
-    { UMPIRE_WRITE_TIMEOUT: '1', TLS_CERT: certFile, TLS_KEY: keyFile },
-    { engine: createScriptedEngine() },
-  );
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_WRITE_TIMEOUT: '1', TLS_CERT: certFile, TLS_KEY: keyFile });
   const session = openSecureSession(service.url, { rejectUnauthorized: false, settings: { initialWindowSize: 0 } });
   session.on('error', () => {});
   const stream = session.request({ ':path': '/v1/models' });
@@ -68,8 +59,7 @@ test('behind TLS, too, a connection on which nothing is read is closed', async (
 });
 
 test('HTTP/1.1: an answer that is read slowly, but read, arrives whole', async (t) => {
-  const service = await startService({ UMPIRE_WRITE_TIMEOUT: '1' }, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_WRITE_TIMEOUT: '1' });
   const socket = connect({ port: service.port, host: '127.0.0.1' });
   socket.on('error', () => {});
   socket.pause();
@@ -95,11 +85,11 @@ test('HTTP/1.1: an answer that is read slowly, but read, arrives whole', async (
 
 test('HTTP/2: streams without a window', async (t) => {
   const engine = createScriptedEngine();
-  const service = await startKeyedService(
+  const service = await keyedService(
+    t,
     { UMPIRE_WRITE_TIMEOUT: '2', UMPIRE_UNREAD_PER_ADDRESS: '4', UMPIRE_METRICS_PORT: '0' },
-    { engine },
+    engine,
   );
-  t.teardown(service.stop);
   const authorization = `Bearer ${service.key}`;
   const created = await send(service.port, {
     path: '/v1/catalogs',
@@ -131,8 +121,7 @@ test('HTTP/2: streams without a window', async (t) => {
 });
 
 test('HTTP/2: a stream whose window opens in time is served, and one that trickles ends', async (t) => {
-  const service = await startService({ UMPIRE_WRITE_TIMEOUT: '1' }, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_WRITE_TIMEOUT: '1' });
   const raw = await openRawHttp2(service.port, { 4: 0 });
   raw.send(headers(1, request('GET', '/v1/models')), headers(3, request('GET', '/v1/models')));
   await raw.until(TYPE.headers, 3);
@@ -147,11 +136,11 @@ test('HTTP/2: a stream whose window opens in time is served, and one that trickl
 });
 
 test('past the bound of all the responses that have waited longest are given up', async (t) => {
-  const service = await startService(
-    { UMPIRE_MAX_UNREAD: '6', UMPIRE_UNREAD_PER_ADDRESS: '4', UMPIRE_WRITE_TIMEOUT: '60' },
-    { engine: createScriptedEngine() },
-  );
-  t.teardown(service.stop);
+  const service = await scriptedService(t, {
+    UMPIRE_MAX_UNREAD: '6',
+    UMPIRE_UNREAD_PER_ADDRESS: '4',
+    UMPIRE_WRITE_TIMEOUT: '60',
+  });
   const raws = await Promise.all(
     [2, 3, 4, 5].map(async (host) => {
       const raw = await openRawHttp2(service.port, { 4: 0 }, { localAddress: `127.0.0.${host}` });

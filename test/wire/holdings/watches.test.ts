@@ -5,23 +5,10 @@
 import { connect } from 'node:http2';
 import test from 'ava';
 import { untilHeld } from '../../support/held.ts';
-import { FLAG, frame, headers, request, TYPE } from '../../support/http2-frames.ts';
-import { openRawHttp2, type RawHttp2 } from '../../support/raw-http2.ts';
-import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService } from '../../support/service.ts';
+import { FLAG, openRawHttp2, type RawHttp2, TYPE, watch } from '../../support/http2-frames.ts';
+import { scriptedService } from '../../support/service.ts';
 
-const GRPC = [
-  ['content-type', 'application/grpc'],
-  ['te', 'trailers'],
-] as const;
 const EMPTY = Buffer.alloc(5);
-
-function watch(raw: RawHttp2, stream: number): void {
-  raw.send(
-    headers(stream, request('POST', '/grpc.health.v1.Health/Watch', GRPC), 0),
-    frame(TYPE.data, stream, EMPTY, FLAG.endStream),
-  );
-}
 
 /** Whether a stream has ended with trailers, which say that all is well. */
 const ended = ({ received }: RawHttp2, stream: number): boolean =>
@@ -32,13 +19,12 @@ async function untilEnded(raw: RawHttp2, stream: number): Promise<void> {
 }
 
 test('for one address: the oldest ends, those of others stay', async (t) => {
-  const service = await startService({ UMPIRE_WATCHES_PER_ADDRESS: '3' }, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_WATCHES_PER_ADDRESS: '3' });
   const neighbour = await openRawHttp2(service.port, {}, { localAddress: '127.0.0.2' });
-  watch(neighbour, 1);
+  neighbour.send(watch(1));
   await neighbour.until(TYPE.data, 1);
   const raw = await openRawHttp2(service.port);
-  for (let stream = 1; stream < 100; stream += 2) watch(raw, stream);
+  for (let stream = 1; stream < 100; stream += 2) raw.send(watch(stream));
   await raw.until(TYPE.data, 99);
   await untilHeld(service, ({ watches, requests }) => watches === 4 && requests === 4);
   await untilEnded(raw, 1);
@@ -52,13 +38,12 @@ test('for one address: the oldest ends, those of others stay', async (t) => {
 });
 
 test('in all', async (t) => {
-  const service = await startService({ UMPIRE_MAX_WATCHES: '2' }, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_MAX_WATCHES: '2' });
   const raws = await Promise.all(
     [2, 3, 4].map((host) => openRawHttp2(service.port, {}, { localAddress: `127.0.0.${host}` })),
   );
   for (const raw of raws) {
-    watch(raw, 1);
+    raw.send(watch(1));
     await raw.until(TYPE.data, 1);
   }
   await untilHeld(service, ({ watches }) => watches === 2);
@@ -71,10 +56,9 @@ test('in all', async (t) => {
 });
 
 test('in time', async (t) => {
-  const service = await startService({ UMPIRE_WATCH_TIME: '1' }, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_WATCH_TIME: '1' });
   const raw = await openRawHttp2(service.port);
-  watch(raw, 1);
+  raw.send(watch(1));
   await raw.until(TYPE.data, 1);
   await untilHeld(service, ({ watches }) => watches === 0);
   await untilHeld(service, ({ requests }) => requests === 0);
@@ -86,8 +70,7 @@ test('in time', async (t) => {
 });
 
 test('watches of a caller that goes without a word are over', async (t) => {
-  const service = await startService({}, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await scriptedService(t);
   const session = connect(service.url);
   session.on('error', () => {});
   for (let count = 0; count < 10; count += 1) {

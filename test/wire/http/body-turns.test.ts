@@ -7,9 +7,9 @@ import { connect } from 'node:net';
 import test from 'ava';
 import { bodyTurn } from '../../../src/wire/http/byte-collector.ts';
 import { VALID_BODY } from '../../support/answers.ts';
-import { DECIDE } from '../../support/raw-rpc.ts';
+import { DECIDE } from '../../support/http.ts';
 import { createScriptedEngine, descending } from '../../support/scripted-engine.ts';
-import { startService } from '../../support/service.ts';
+import { scriptedService } from '../../support/service.ts';
 
 test('a turn is had by one alone, and a small body needs none', async (t) => {
   t.is(bodyTurn(64 * 1024), undefined);
@@ -47,8 +47,7 @@ for (const [what, path, body] of [
       turns.push(turn);
       return descending(job, terms);
     });
-    const service = await startService({}, { engine });
-    t.teardown(service.stop);
+    const service = await scriptedService(t, {}, engine);
     const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     const sockets = Array.from({ length: 8 }, () => connect(service.port, '127.0.0.1'));
     const answered = sockets.map((socket) => new Promise((resolve) => socket.once('data', resolve)));

@@ -1,8 +1,7 @@
 /** What pages of other origins may do from a browser. */
 import test from 'ava';
 import { json, VALID_BODY } from '../../support/answers.ts';
-import { decide, openSession, send, sendH2 } from '../../support/http.ts';
-import { DECIDE } from '../../support/raw-rpc.ts';
+import { DECIDE, decide, openSession, send, sendH2 } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 

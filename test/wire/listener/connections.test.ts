@@ -1,5 +1,3 @@
-/** How many connections there may be, and what becomes of them when the service stops. */
-import { Agent, request } from 'node:http';
 import { connect as connectSession } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
@@ -141,23 +139,4 @@ test('what is accepted last is served: its first request may be on the way when 
   t.is(answer?.status, 200);
   t.is(answer?.headers.connection, 'close');
   await stopped;
-});
-
-test('a kept connection is told to close with its next answer while draining', async (t) => {
-  const service = await startService({ UMPIRE_DRAIN_DELAY: '1' }, { engine: createScriptedEngine() });
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const get = (): Promise<string | undefined> =>
-    new Promise((resolve, reject) => {
-      request({ port: service.port, host: '127.0.0.1', path: '/v1/models', agent }, (response) => {
-        response.resume();
-        response.on('end', () => resolve(response.headers.connection));
-      })
-        .on('error', reject)
-        .end();
-    });
-  t.is(await get(), 'keep-alive');
-  const stopped = service.stop();
-  t.is(await get(), 'close');
-  await stopped;
-  agent.destroy();
 });

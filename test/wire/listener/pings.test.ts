@@ -6,9 +6,8 @@ import { once } from 'node:events';
 import { connect as connectSession, createServer, type ServerHttp2Stream } from 'node:http2';
 import test from 'ava';
 import { SessionWatch } from '../../../src/wire/listener/http2-sessions.ts';
-import { FLAG, frame, goaway, headers, request, TYPE } from '../../support/http2-frames.ts';
+import { FLAG, frame, goaway, headers, openRawHttp2, request, TYPE } from '../../support/http2-frames.ts';
 import { listen } from '../../support/listening.ts';
-import { openRawHttp2 } from '../../support/raw-http2.ts';
 
 /** A server whose streams stay open, watched with times that a test can wait for. */
 async function startWatched(interval = 1000): Promise<{ readonly port: number; close(): void }> {

@@ -9,8 +9,7 @@ import test from 'ava';
 import { createSessionTurns } from '../../../src/wire/listener/http2-sessions.ts';
 import { send } from '../../support/http.ts';
 import { frame, headers, PREFACE, request, settings, TYPE } from '../../support/http2-frames.ts';
-import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService } from '../../support/service.ts';
+import { scriptedService } from '../../support/service.ts';
 
 const socketOf = (remoteAddress: string, destroyed = false): Socket => ({ remoteAddress, destroyed }) as Socket;
 
@@ -76,8 +75,7 @@ async function answeredBefore(port: number, connections: number): Promise<number
 }
 
 test('a caller whose connection comes behind many of another address is answered before these have begun', async (t) => {
-  const { port, stop } = await startService({ LOG_LEVEL: 'warn' }, { engine: createScriptedEngine() });
-  t.teardown(stop);
+  const { port } = await scriptedService(t, { LOG_LEVEL: 'warn' });
   // The connections must arrive within the milliseconds for which none begins; on a busy machine they may not.
   const tries: number[] = [];
   while (tries.length < 5 && !tries.some((before) => before < 10)) tries.push(await answeredBefore(port, 20));
@@ -85,8 +83,7 @@ test('a caller whose connection comes behind many of another address is answered
 });
 
 test('pieces that came while a connection waited, the first of which breaks the protocol', async (t) => {
-  const { port, stop } = await startService({ LOG_LEVEL: 'warn' }, { engine: createScriptedEngine() });
-  t.teardown(stop);
+  const { port } = await scriptedService(t, { LOG_LEVEL: 'warn' });
   const broken = Buffer.concat([PREFACE, settings(), frame(TYPE.ping, 1, Buffer.alloc(8))]);
   const sockets = Array.from({ length: 60 }, () => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true }, async () => {

@@ -9,8 +9,7 @@ import { connect as connectSecure, type TLSSocket } from 'node:tls';
 import test from 'ava';
 import { type Answer, type ExpectedError, isError } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
-import { parseAnswers } from '../../support/http.ts';
-import { DECIDE } from '../../support/raw-rpc.ts';
+import { DECIDE, parseAnswers } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 

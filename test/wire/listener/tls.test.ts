@@ -13,10 +13,9 @@ import test from 'ava';
 import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { type Answer, isError, json, VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
-import { sendH2, sendRaw } from '../../support/http.ts';
-import { DECIDE } from '../../support/raw-rpc.ts';
+import { DECIDE, sendH2, sendRaw } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService } from '../../support/service.ts';
+import { scriptedService, startService } from '../../support/service.ts';
 
 const certificate = makeCertificate('first');
 const ENV = { TLS_CERT: certificate.certFile, TLS_KEY: certificate.keyFile };
@@ -122,8 +121,7 @@ test('no TLS 1.1, and no cleartext', async (t) => {
 test('a reload uses the new certificate for new connections, keeps the old ones, and refuses a broken one', async (t) => {
   const { certFile, keyFile } = certificate;
   const engine = createScriptedEngine();
-  const service = await startService({ TLS_CERT: certFile, TLS_KEY: keyFile }, { engine });
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { TLS_CERT: certFile, TLS_KEY: keyFile }, engine);
   const { app, port } = service;
   t.is(await nameOf(port), 'first');
   const session = connectSession(`https://localhost:${port}`, { rejectUnauthorized: false });

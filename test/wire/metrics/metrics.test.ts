@@ -1,12 +1,16 @@
-/** A loaded service's metrics, scraped and compared with what was sent. */
+/** A loaded service's metrics, scraped and compared with what was sent, and the probes beside them. */
 
+import { connect, type Socket } from 'node:net';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import test from 'ava';
 import { DecisionService } from '../../../gen/umpire/v1/decision_service_pb.ts';
-import { decide } from '../../support/http.ts';
+import { modelsFolder } from '../../engine/support/packages.ts';
+import { json } from '../../support/answers.ts';
+import { decide, send } from '../../support/http.ts';
 import { metricsPortOf, scrape } from '../../support/scrape.ts';
-import { startService } from '../../support/service.ts';
+import { createScriptedEngine } from '../../support/scripted-engine.ts';
+import { scriptedService, startService } from '../../support/service.ts';
 
 const BODY = {
   model: 'minilm-l6',
@@ -111,4 +115,65 @@ test('the port has metrics and nothing else, and the public port has none', asyn
   t.is((await fetch(`${url}/v1/models`)).status, 404);
   t.is((await fetch(`${url}/metrics`, { method: 'POST' })).status, 405);
   t.is((await fetch(`${service.url}/metrics`)).status, 404);
+});
+
+// The small vocabulary has letters alone, so a word of three is spelt.
+const QUESTION = { model: 'tiny', instruction: 'which', choices: ['ab', 'x y'] };
+
+test('the log line has the share of unread tokens, and a metric counts what was made less sure', async (t) => {
+  const modelsDir = await modelsFolder(t, { manifest: { unread: { bound: 0.5, pull: 3 } } });
+  const service = await startService({ UMPIRE_METRICS_PORT: '0', UMPIRE_MODELS_DIR: modelsDir });
+  t.teardown(() => service.stop());
+  for (const input of ['a b c', 'abc', 'abc d e f g']) {
+    t.is((await decide(service.port, { ...QUESTION, input })).status, 200);
+  }
+  const told = () => service.log.filter(({ msg, model }) => msg === 'request' && model === 'tiny@r1');
+  while (told().length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+  t.deepEqual(
+    told().map(({ unreadShare }) => unreadShare),
+    [0, 1, 0.43],
+  );
+  t.is((await scrape(metricsPortOf(service))).get('umpire_unread_decisions_total{model="tiny@r1"}'), 1);
+});
+
+test('they say what the other port says', async (t) => {
+  const engine = createScriptedEngine();
+  const service = await startService({ UMPIRE_METRICS_PORT: '0', UMPIRE_DRAIN_DELAY: '1' }, { engine });
+  const port = metricsPortOf(service);
+  t.like(await send(port, { path: '/health/live' }), { status: 200, text: '{"status":"live"}' });
+  t.like(await send(port, { path: '/health/ready' }), { status: 200, text: '{"status":"ready"}' });
+  t.like(await send(port, { path: '/health/ready', method: 'HEAD' }), { status: 200, text: '' });
+  t.is((await send(port, { path: '/health/ready', method: 'POST' })).status, 404);
+  t.is((await send(port, { path: '/health' })).status, 404);
+  engine.isReady = false;
+  const unready = await send(port, { path: '/health/ready' });
+  t.is(unready.status, 503);
+  t.is(unready.headers['retry-after'], '1');
+  t.like(json(unready), { error: { code: 'not_ready', type: 'server_error', param: null } });
+  t.is((await send(port, { path: '/health/live' })).status, 200);
+  engine.isReady = true;
+  const stopped = service.stop();
+  t.like(json(await send(port, { path: '/health/ready' })), { error: { code: 'draining' } });
+  await stopped;
+});
+
+test('connections that fill either port do not keep them out', async (t) => {
+  const service = await scriptedService(t, { UMPIRE_METRICS_PORT: '0', UMPIRE_MAX_CONNECTIONS: '20' });
+  const port = metricsPortOf(service);
+  const open = (to: number, text: string): Socket => {
+    const socket = connect(to, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.write(text);
+    return socket;
+  };
+  const flood = [
+    ...Array.from({ length: 100 }, () => open(service.port, 'GET /health/live HTTP/1.1\r\n')),
+    ...Array.from({ length: 100 }, () => open(port, '')),
+    ...Array.from({ length: 100 }, () => open(port, 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n')),
+  ];
+  for (let count = 0; count < 10; count += 1) {
+    t.is((await send(port, { path: '/health/live' })).status, 200);
+    t.is((await send(port, { path: '/health/ready' })).status, 200);
+  }
+  for (const socket of flood) socket.destroy();
 });

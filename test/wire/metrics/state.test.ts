@@ -5,8 +5,7 @@ import test from 'ava';
 import { decide } from '../../support/http.ts';
 import { startRedis, until } from '../../support/redis.ts';
 import { metricsPortOf, scrape } from '../../support/scrape.ts';
-import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService, type TestService } from '../../support/service.ts';
+import { scriptedService, startService, type TestService } from '../../support/service.ts';
 
 const BODY = {
   model: 'minilm-l6',
@@ -79,11 +78,7 @@ test('the queue and the engine under load, and an engine that is killed', async 
 });
 
 test('limits that were hit', async (t) => {
-  const service = await startService(
-    { UMPIRE_METRICS_PORT: '0', UMPIRE_RATE_ANONYMOUS: '1/h, burst 2' },
-    { engine: createScriptedEngine() },
-  );
-  t.teardown(() => service.stop());
+  const service = await scriptedService(t, { UMPIRE_METRICS_PORT: '0', UMPIRE_RATE_ANONYMOUS: '1/h, burst 2' });
   const statuses: number[] = [];
   for (let count = 0; count < 5; count += 1) statuses.push((await decide(service.port, BODY)).status);
   t.deepEqual(statuses, [200, 200, 429, 429, 429]);
@@ -99,11 +94,11 @@ test('limits that were hit', async (t) => {
 test('Redis: up, away and back', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
-  const service = await startService(
-    { UMPIRE_METRICS_PORT: '0', REDIS_URL: redis.url, UMPIRE_RATE_ANONYMOUS: '1000/s' },
-    { engine: createScriptedEngine() },
-  );
-  t.teardown(() => service.stop());
+  const service = await scriptedService(t, {
+    UMPIRE_METRICS_PORT: '0',
+    REDIS_URL: redis.url,
+    UMPIRE_RATE_ANONYMOUS: '1000/s',
+  });
   const up = await scraped(service, 'umpire_store_latency_seconds', (latency) => latency > 0);
   t.is(up.get('umpire_store_up'), 1);
   t.is(up.get('umpire_store_reconnects_total'), 0);

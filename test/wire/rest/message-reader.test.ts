@@ -69,6 +69,30 @@ test('a wrong item is named by its place', (t) => {
   t.throws(() => read(body, NONE), { message: 'choices must be an array of strings; choices[1] is not a string' });
 });
 
+/** Bodies as other APIs take them, and what is said of each. */
+const ELSEWHERE: readonly (readonly [what: string, body: object, message: RegExp])[] = [
+  ['vLLM', { ...TEXTS, choices: ['a', 'b'], guided_choice: ['a'] }, /^guided_choice .* belongs into choices here$/],
+  [
+    'a list of decisions',
+    { model: 'x', questions: [] },
+    /^questions .* belongs into instruction here, or send such requests to the bridge/,
+  ],
+  ['System One', { model: 'x', state: 'y' }, /^state .* belongs into input here, or send .* bridge/],
+  ['zero-shot', { inputs: 'y', parameters: {} }, /^inputs .* belongs into input here$/],
+  ['chat', { model: 'x', messages: [] }, /^messages .* belongs into input here$/],
+  ['an unknown one', { colour: 'red' }, /^colour is not a property of this request, which has .*catalog$/],
+  [
+    'described choices',
+    { ...TEXTS, choices: [{ value: 'billing' }] },
+    /choices\[0\] is an object: write one text, such as 'billing: invoices and charges'/,
+  ],
+];
+for (const [what, body, message] of ELSEWHERE) {
+  test(`a body for another API says where its parts belong: ${what}`, (t) => {
+    t.throws(() => read(Buffer.from(JSON.stringify(body)), NONE), { instanceOf: DomainError, message });
+  });
+}
+
 test('a name is cut before it is sent back', (t) => {
   const error = t.throws<DomainError>(() => read(Buffer.from(`{"${'n'.repeat(5000)}":1}`), NONE));
   t.is(error.param?.length, 129);

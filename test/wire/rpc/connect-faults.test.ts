@@ -5,8 +5,7 @@
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
 import { isError, json, VALID_BODY } from '../../support/answers.ts';
-import { type Call, send } from '../../support/http.ts';
-import { DECIDE, frame, validMessage } from '../../support/raw-rpc.ts';
+import { type Call, DECIDE, frame, send, validMessage } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 
@@ -32,13 +31,6 @@ const CASES: Readonly<Record<string, readonly [Call, Fault | 200]>> = {
   ],
   'a truncated protobuf': [{ headers: PROTO, body: validMessage.subarray(0, -4) }, INVALID],
   'an empty protobuf': [{ headers: PROTO, body: Buffer.alloc(0) }, [400, 'invalid_argument', 'MISSING_FIELD']],
-  gzip: [{ headers: GZIP, body: gzipSync(text) }, 200],
-  'gzip that is none': [{ headers: GZIP, body: text }, INVALID],
-  'gzip, cut off': [{ headers: GZIP, body: gzipSync(text).subarray(0, -10) }, INVALID],
-  'a gzip bomb': [{ headers: GZIP, body: gzipSync(Buffer.alloc(50 << 20, 32)) }, TOO_LARGE],
-  br: [{ headers: { 'content-encoding': 'br' }, body: text }, ENCODING],
-  'two compressions': [{ headers: { 'content-encoding': 'gzip, gzip' }, body: text }, ENCODING],
-  '2 MiB': [{ body: 'x'.repeat(2 << 20) }, TOO_LARGE],
   'a wrong type': [{ body: '{"model":1}' }, [400, 'invalid_argument', 'INVALID_TYPE']],
   'null, which protobuf’s JSON takes for an absent field': [
     { body: JSON.stringify({ ...VALID_BODY, input: null }) },
@@ -115,14 +107,4 @@ test('what is no Connect at all gets the envelope', async (t) => {
     code: 'method_not_allowed',
     param: null,
   });
-});
-
-test('an answer is not compressed, whatever the caller accepts', async (t) => {
-  const answer = await send(service.port, {
-    path: DECIDE,
-    body: text,
-    headers: { 'accept-encoding': 'gzip, br' },
-  });
-  t.is(answer.headers['content-encoding'], undefined);
-  t.is(answer.status, 200);
 });

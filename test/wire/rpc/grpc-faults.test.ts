@@ -3,13 +3,11 @@
  * it is no gRPC at all.
  */
 import { connect } from 'node:http2';
-import { gzipSync } from 'node:zlib';
 import { Metadata } from '@grpc/grpc-js';
 import test from 'ava';
 import { envelopeFault, VALID_BODY } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
-import { openSession } from '../../support/http.ts';
-import { DECIDE, frame, type RawRpcCall, sendGrpc, validMessage } from '../../support/raw-rpc.ts';
+import { DECIDE, frame, openSession, type RawRpcCall, sendGrpc, validMessage } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 
@@ -23,10 +21,6 @@ test.after.always(async () => {
 const bytes = (...values: readonly number[]): Buffer => frame(Buffer.from(values));
 const timeout = (value: string): RawRpcCall => ({ headers: { 'grpc-timeout': value } });
 const type = (value: string): object => ({ 'content-type': value });
-const gzip = (message: Uint8Array): RawRpcCall => ({
-  headers: { 'grpc-encoding': 'gzip' },
-  body: frame(message, { flags: 1 }),
-});
 const jsonCall = (text: string): RawRpcCall => ({
   headers: type('application/grpc+json') as never,
   body: frame(Buffer.from(text)),
@@ -37,7 +31,6 @@ const INVALID: Fault = [3, 'INVALID_MESSAGE'];
 const TOO_LARGE: Fault = [3, 'BODY_TOO_LARGE'];
 const LATE: Fault = [4, 'DEADLINE_EXCEEDED'];
 const UNIMPLEMENTED: Fault = [12, 'UNIMPLEMENTED'];
-const ENCODING: Fault = [12, 'UNSUPPORTED_ENCODING'];
 const MALFORMED: Fault = [3, 'MALFORMED_REQUEST'];
 const fine = undefined;
 
@@ -55,22 +48,12 @@ const CASES: Readonly<Record<string, readonly [RawRpcCall, Fault | undefined]>> 
   'an empty message': [{ body: bytes() }, [3, 'MISSING_FIELD']],
   'a length of 2 MiB': [{ body: frame(Buffer.alloc(10), { length: 2 << 20 }) }, TOO_LARGE],
   'a length of 4 GiB': [{ body: frame(Buffer.alloc(10), { length: 0xffffffff }) }, TOO_LARGE],
-  'a message of 2 MiB': [{ body: frame(Buffer.alloc(2 << 20)) }, TOO_LARGE],
-  'a message of 10 MiB': [{ body: frame(Buffer.alloc(10 << 20)) }, TOO_LARGE],
   'a compressed flag without a compression': [{ body: frame(validMessage, { flags: 1 }) }, INVALID],
   'flags that gRPC does not have': [{ body: frame(validMessage, { flags: 2 }) }, INVALID],
   'flags of a second message': [
     { body: Buffer.concat([frame(validMessage), frame(validMessage, { flags: 2 })]) },
     INVALID,
   ],
-  gzip: [gzip(gzipSync(validMessage)), fine],
-  'gzip that is none': [gzip(validMessage), INVALID],
-  'gzip, cut off': [gzip(gzipSync(validMessage).subarray(0, -12)), INVALID],
-  'a gzip bomb': [gzip(gzipSync(Buffer.alloc(50 << 20))), TOO_LARGE],
-  'gzip in gzip': [gzip(gzipSync(gzipSync(validMessage))), INVALID],
-  br: [{ headers: { 'grpc-encoding': 'br' } }, ENCODING],
-  'an unknown compression': [{ headers: { 'grpc-encoding': 'x' } }, ENCODING],
-  identity: [{ headers: { 'grpc-encoding': 'identity' } }, fine],
   'a deadline of 0 ns': [timeout('0n'), LATE],
   'a deadline of 0 s': [timeout('0S'), LATE],
   'a deadline of 0 h': [timeout('0H'), LATE],

@@ -8,8 +8,7 @@ import { createGrpcTransport } from '@connectrpc/connect-node';
 import test from 'ava';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { ServerReflection as Alpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
-import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import { startService } from '../../support/service.ts';
+import { scriptedService } from '../../support/service.ts';
 
 interface Question {
   readonly case: string;
@@ -25,8 +24,7 @@ interface Answer {
 }
 
 test('both versions list the services and hand out their files', async (t) => {
-  const service = await startService({ UMPIRE_REFLECTION: 'on' }, { engine: createScriptedEngine() });
-  t.teardown(service.stop);
+  const service = await scriptedService(t, { UMPIRE_REFLECTION: 'on' });
   for (const version of [ServerReflection, Alpha] as (typeof ServerReflection)[]) {
     const transport = createGrpcTransport({ baseUrl: service.url });
     const ask = async (...questions: readonly Question[]) => {

@@ -3,7 +3,7 @@ import test from 'ava';
 import { decide } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
-import { startTraceReceiver } from '../../support/trace-receiver.ts';
+import { startTraceReceiver } from '../../support/traced-service.ts';
 
 const BODY = { model: 'minilm-l6', input: 'a', instruction: 'b', choices: ['c', 'd'] };
 const SETTINGS = { OTEL_BSP_SCHEDULE_DELAY: '10', OTEL_EXPORTER_OTLP_TIMEOUT: '300', UMPIRE_DRAIN_GRACE: '3' };
@@ -23,18 +23,6 @@ const TROUBLES: readonly (readonly [name: string, trouble: (receiver: Receiver) 
     'answers 500',
     (receiver) => {
       receiver.answer = (response) => response.writeHead(500).end('secret words of the receiver');
-    },
-  ],
-  [
-    'answers 503',
-    (receiver) => {
-      receiver.answer = (response) => response.writeHead(503, { 'retry-after': '3600' }).end();
-    },
-  ],
-  [
-    'cuts the connection',
-    (receiver) => {
-      receiver.answer = (response) => response.destroy();
     },
   ],
   [

@@ -2,12 +2,20 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { type Call, send } from '../../support/http.ts';
-import { issueKey } from '../../support/issue-key.ts';
+import { issueKey } from '../../support/keys.ts';
 import { openStores } from '../../support/open-stores.ts';
 import { startRedis, until } from '../../support/redis.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import type { ReceivedSpan } from '../../support/trace-receiver.ts';
-import { BODY, nesting, PARENT, PATIENCE, serverOf, startTraced, type Traced } from '../../support/traced-service.ts';
+import {
+  BODY,
+  nesting,
+  PARENT,
+  PATIENCE,
+  type ReceivedSpan,
+  serverOf,
+  startTraced,
+  type Traced,
+} from '../../support/traced-service.ts';
 
 /**
  * Sends a request in a trace of its own until the store has answered in time, as on a busy machine it may not, and the

@@ -7,11 +7,11 @@ import { EngineOverloaded } from '../../../src/engine/errors.ts';
 import { callGrpc, openGrpc } from '../../support/grpc.ts';
 import { decide, openSession, send, sendH2 } from '../../support/http.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
-import type { ReceivedSpan } from '../../support/trace-receiver.ts';
 import {
   BODY,
   nesting,
   PARENT,
+  type ReceivedSpan,
   serverOf,
   spansOf,
   startTraced,
