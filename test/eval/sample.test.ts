@@ -15,8 +15,8 @@ const ROWS = 160;
 // the machine is busy.
 const CALLERS = 2;
 
-// Two answers a set or more under what umpire-mini@r10 reaches on these rows, of which only the negations have more than
-// 60: .567, .650, .733, .700, .806. A CPU with other int8 kernels answers a few rows in a hundred differently.
+// Two answers a set or more under what umpire-mini@r10 reaches on these rows, of which only the negations have more
+// than 60: .567, .650, .733, .700, .806. A CPU with other int8 kernels answers a few rows in a hundred differently.
 const FLOORS: Readonly<Record<string, number>> = {
   banking77: 0.53,
   clinc150: 0.61,
@@ -57,8 +57,8 @@ interface Written {
   readonly kinds: Readonly<Record<string, number>>;
 }
 
-// What umpire-mini@r10 reaches (everyday .628, its kinds .687, .704, .714; ordinary .773), less three answers in a kind,
-// eight of the 180 everyday rows and seven of the 150 ordinary ones, which is more than CPUs differ by.
+// What umpire-mini@r10 reaches (everyday .628, its kinds .687, .704, .714; ordinary .773), less three answers in a
+// kind, eight of the 180 everyday rows and seven of the 150 ordinary ones, which is more than CPUs differ by.
 const WRITTEN: Readonly<Record<string, Written>> = {
   everyday: { rows: 3, accuracy: 0.58, kinds: { ordinal: 0.62, routing: 0.59, yesno: 0.64 } },
   ordinary: { rows: 10, accuracy: 0.72, kinds: {} },
