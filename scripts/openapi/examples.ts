@@ -30,11 +30,11 @@ const DECISION = {
   model: 'umpire-mini@r10',
   output: {
     choice: 'billing: invoices, charges, refunds',
-    confidence: 0.961562,
+    confidence: 0.992856,
     probabilities: {
-      'billing: invoices, charges, refunds': 0.961562,
-      'shipping: parcels and delivery': 0.027629,
-      'technical support: errors and crashes': 0.010809,
+      'billing: invoices, charges, refunds': 0.992856,
+      'shipping: parcels and delivery': 0.005115,
+      'technical support: errors and crashes': 0.002029,
     },
   },
   usage: { input_tokens: 13 },

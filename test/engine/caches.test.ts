@@ -32,7 +32,7 @@ test('a question of an owner is new to everybody else', async (t) => {
   const engine = await startEngine(t, { modelsDir: shippedModels, models: ['umpire-mini'] });
   const question = job({
     model: 'umpire-mini',
-    revision: 'r9',
+    revision: 'r10',
     choices: ['billing', 'shipping'],
     instruction: 'Which team?',
   });

@@ -7,7 +7,7 @@ import { createEngine } from '../../../src/engine/create-engine.ts';
 import { modelsDir } from '../../support/models-dir.ts';
 import { eventually, job, probabilitiesOf, terms } from '../support/engine.ts';
 
-const REVISION = 'r9';
+const REVISION = 'r10';
 
 const silent = () => {};
 const engine = await createEngine({
