@@ -2,7 +2,7 @@
  * The queue of decisions that wait for an engine. Callers with a key and those without are served in equal shares of
  * cost while both wait, and within each of the two, tenants are served by deficit round robin.
  */
-import { createHeap, type Heap } from './heap.ts';
+import { Heap } from './heap.ts';
 
 /** What the queue must know of an item. */
 export interface QueueItem extends RingItem {
@@ -19,21 +19,6 @@ export interface Backlog {
   readonly cost: number;
 }
 
-/** Items that wait, in fair order. `T` is a job in the service, less in tests. */
-export interface FairQueue<T extends QueueItem> {
-  add(item: T): void;
-  /** Takes an item out; false if it was not waiting. */
-  remove(item: T): boolean;
-  /** Takes out the next item in fair order that is eligible; undefined if there is none. */
-  take(eligible: (item: T) => boolean): T | undefined;
-  /** All items, in no particular order. */
-  all(): readonly T[];
-  /** How much waits: all of it, or only that of callers without a key. */
-  backlog(of: 'all' | 'anonymous'): Backlog;
-  /** The most cost that is served before an item of cost `own` that the tenant adds now. */
-  costAhead(tenant: string, keyed: boolean, own: number): number;
-}
-
 interface Side<T extends QueueItem> {
   readonly ring: TenantRing<T>;
   readonly backlog: { jobs: number; bytes: number; cost: number };
@@ -41,66 +26,85 @@ interface Side<T extends QueueItem> {
   served: number;
 }
 
-/** A queue without items. */
-export function createFairQueue<T extends QueueItem>(): FairQueue<T> {
-  const side = (): Side<T> => ({
-    ring: new TenantRing<T>(),
-    backlog: { jobs: 0, bytes: 0, cost: 0 },
-    served: 0,
-  });
-  const keyed = side();
-  const anonymous = side();
+/** Items that wait, in fair order. `T` is a job in the service, less in tests. */
+export class FairQueue<T extends QueueItem> {
+  readonly #keyed: Side<T> = newSide();
+  readonly #anonymous: Side<T> = newSide();
 
-  const count = ({ backlog }: Side<T>, { bytes, cost }: T, sign: 1 | -1): void => {
-    backlog.jobs += sign;
-    backlog.bytes += sign * bytes;
-    // Sums of floating-point costs drift; an empty side costs nothing.
-    backlog.cost = backlog.jobs === 0 ? 0 : backlog.cost + sign * cost;
-  };
+  add(item: T): void {
+    const [own, other] = this.#sides(item.keyed);
+    // A side that had nothing to serve has no claim on the time that the other used.
+    if (own.backlog.jobs === 0) own.served = Math.max(own.served, other.served);
+    own.ring.add(item);
+    count(own, item, 1);
+  }
 
-  return {
-    add(item) {
-      const [own, other] = item.keyed ? [keyed, anonymous] : [anonymous, keyed];
-      // A side that had nothing to serve has no claim on the time that the other used.
-      if (own.backlog.jobs === 0) own.served = Math.max(own.served, other.served);
-      own.ring.add(item);
-      count(own, item, 1);
-    },
-    remove(item) {
-      const own = item.keyed ? keyed : anonymous;
-      if (!own.ring.remove(item)) return false;
-      count(own, item, -1);
-      return true;
-    },
-    take(eligible) {
-      const order = keyed.served <= anonymous.served ? [keyed, anonymous] : [anonymous, keyed];
-      for (const each of order) {
-        const item = each.ring.take(eligible);
-        if (item === undefined) continue;
-        each.served += item.cost;
-        count(each, item, -1);
-        return item;
-      }
-      return undefined;
-    },
-    all: () => [...keyed.ring.all(), ...anonymous.ring.all()],
-    backlog(of) {
-      if (of === 'anonymous') return { ...anonymous.backlog };
-      return {
-        jobs: keyed.backlog.jobs + anonymous.backlog.jobs,
-        bytes: keyed.backlog.bytes + anonymous.backlog.bytes,
-        cost: keyed.backlog.cost + anonymous.backlog.cost,
-      };
-    },
-    costAhead(tenant, isKeyed, own) {
-      const [mine, other] = isKeyed ? [keyed, anonymous] : [anonymous, keyed];
-      const tenantCost = mine.ring.costOf(tenant) + own;
-      // While this tenant's cost is served, every other tenant of its side gets at most as much, and the other side as
-      // much as all of them.
-      const sameSide = Math.min(mine.backlog.cost, tenantCost * Math.max(1, mine.ring.tenants));
-      return sameSide + Math.min(other.backlog.cost, sameSide + own);
-    },
-  };
+  /** Takes an item out; false if it was not waiting. */
+  remove(item: T): boolean {
+    const [own] = this.#sides(item.keyed);
+    if (!own.ring.remove(item)) return false;
+    count(own, item, -1);
+    return true;
+  }
+
+  /** Takes out the next item in fair order that is eligible; undefined if there is none. */
+  take(eligible: (item: T) => boolean): T | undefined {
+    for (const each of this.#sides(this.#keyed.served <= this.#anonymous.served)) {
+      const item = each.ring.take(eligible);
+      if (item === undefined) continue;
+      each.served += item.cost;
+      count(each, item, -1);
+      return item;
+    }
+    return undefined;
+  }
+
+  /** All items, in no particular order. */
+  all(): readonly T[] {
+    return [...this.#keyed.ring.all(), ...this.#anonymous.ring.all()];
+  }
+
+  /** How much waits: all of it, or only that of callers without a key. */
+  backlog(of: 'all' | 'anonymous'): Backlog {
+    const [keyed, anonymous] = [this.#keyed.backlog, this.#anonymous.backlog];
+    if (of === 'anonymous') return { ...anonymous };
+    return {
+      jobs: keyed.jobs + anonymous.jobs,
+      bytes: keyed.bytes + anonymous.bytes,
+      cost: keyed.cost + anonymous.cost,
+    };
+  }
+
+  /** The cost of what the tenant has waiting. */
+  costOf(tenant: string, keyed: boolean): number {
+    return this.#sides(keyed)[0].ring.costOf(tenant);
+  }
+
+  /** The most cost that is served before an item of cost `own` that the tenant adds now. */
+  costAhead(tenant: string, keyed: boolean, own: number): number {
+    const [mine, other] = this.#sides(keyed);
+    const tenantCost = mine.ring.costOf(tenant) + own;
+    // While this tenant's cost is served, every other tenant of its side gets at most as much, and the other side as
+    // much as all of them.
+    const sameSide = Math.min(mine.backlog.cost, tenantCost * Math.max(1, mine.ring.tenants));
+    return sameSide + Math.min(other.backlog.cost, sameSide + own);
+  }
+
+  /** Both sides, that of callers with a key first if `keyed`. */
+  #sides(keyed: boolean): readonly [Side<T>, Side<T>] {
+    return keyed ? [this.#keyed, this.#anonymous] : [this.#anonymous, this.#keyed];
+  }
+}
+
+function newSide<T extends QueueItem>(): Side<T> {
+  return { ring: new TenantRing<T>(), backlog: { jobs: 0, bytes: 0, cost: 0 }, served: 0 };
+}
+
+function count<T extends QueueItem>({ backlog }: Side<T>, { bytes, cost, after }: T, sign: 1 | -1): void {
+  backlog.jobs += sign;
+  backlog.bytes += sign * bytes;
+  // Sums of floating-point costs drift; an empty side costs nothing.
+  backlog.cost = backlog.jobs === 0 ? 0 : backlog.cost + sign * (cost + after);
 }
 
 // Deficit round robin over tenants, in cost: each visit gives a tenant one quantum, and it is served while it has some
@@ -113,6 +117,8 @@ export interface RingItem {
   readonly tenant: string;
   /** Milliseconds on one core. */
   readonly cost: number;
+  /** Milliseconds of what will be added in its place when it is done: the rest of a catalog of which it is a piece. */
+  readonly after: number;
   /** Within a tenant the smallest is first; equal ones in the order of `sequence`. */
   readonly rank: number;
   readonly sequence: number;
@@ -146,7 +152,7 @@ export class TenantRing<T extends RingItem> {
   add(item: T): void {
     const tenant = this.#ring.get(item.tenant) ?? this.#enter(item.tenant);
     tenant.items.push(item);
-    tenant.cost += item.cost;
+    tenant.cost += item.cost + item.after;
   }
 
   /** Returns whether it was there. */
@@ -175,7 +181,7 @@ export class TenantRing<T extends RingItem> {
     this.#debts.delete(name);
     const owed = debt === undefined ? 0 : Math.min(0, debt.deficit + (this.#round - debt.round) * QUANTUM);
     const tenant = {
-      items: createHeap<T>((a, b) => a.rank < b.rank || (a.rank === b.rank && a.sequence < b.sequence)),
+      items: new Heap<T>((a, b) => a.rank < b.rank || (a.rank === b.rank && a.sequence < b.sequence)),
       deficit: owed + QUANTUM,
       cost: 0,
     };
@@ -206,7 +212,7 @@ export class TenantRing<T extends RingItem> {
 
   #removeFrom(tenant: Tenant<T>, item: T): boolean {
     if (!tenant.items.remove(item)) return false;
-    tenant.cost -= item.cost;
+    tenant.cost -= item.cost + item.after;
     if (tenant.items.size === 0) this.#leave(item.tenant, tenant);
     return true;
   }

@@ -1,10 +1,10 @@
 /** One timer for all deadlines. */
 import test from 'ava';
-import { createDeadlines } from '../../../src/engine/pool/job.ts';
+import { Deadlines } from '../../../src/engine/pool/job.ts';
 
 test('items whose time is over are told in order, and removed ones never', async (t) => {
   const passed: string[] = [];
-  const deadlines = createDeadlines<{ readonly deadline: number; readonly name: string }>(({ name }) =>
+  const deadlines = new Deadlines<{ readonly deadline: number; readonly name: string }>(({ name }) =>
     passed.push(name),
   );
   const now = performance.now();
@@ -27,7 +27,7 @@ test('items whose time is over are told in order, and removed ones never', async
 
 test('a deadline that is already over is told soon', async (t) => {
   const passed = Promise.withResolvers<void>();
-  createDeadlines(() => passed.resolve()).add({ deadline: performance.now() - 5 });
+  new Deadlines(() => passed.resolve()).add({ deadline: performance.now() - 5 });
   await passed.promise;
   t.pass();
 });

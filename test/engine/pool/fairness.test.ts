@@ -2,14 +2,14 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { type AdmissionCase, admit } from '../../../src/engine/pool/admission.ts';
-import { createFairQueue, type QueueItem, TenantRing } from '../../../src/engine/pool/fair-queue.ts';
-import { createHeap } from '../../../src/engine/pool/heap.ts';
+import { FairQueue, type QueueItem, TenantRing } from '../../../src/engine/pool/fair-queue.ts';
+import { Heap } from '../../../src/engine/pool/heap.ts';
 import { rankOf } from '../../../src/engine/pool/job.ts';
 import { restartDelay } from '../../../src/engine/processes/recycling.ts';
 
 let sequence = 0;
 const item = (tenant: string, cost: number, rank = 0, keyed = false): QueueItem => {
-  return { tenant, cost, rank, keyed, bytes: 100, sequence: ++sequence };
+  return { tenant, cost, after: 0, rank, keyed, bytes: 100, sequence: ++sequence };
 };
 const anything = () => true;
 
@@ -19,7 +19,7 @@ test('a heap gives its items in order, whatever is removed meanwhile', (t) => {
   });
   fc.assert(
     fc.property(operations, (steps) => {
-      const heap = createHeap<{ readonly key: number }>((a, b) => a.key < b.key);
+      const heap = new Heap<{ readonly key: number }>((a, b) => a.key < b.key);
       const model: { readonly key: number }[] = [];
       for (const { key, removes, pick } of steps) {
         if (removes && model.length > 0) {
@@ -93,7 +93,7 @@ test('nothing is lost or served twice', (t) => {
   );
   fc.assert(
     fc.property(works, fc.nat(5), (list, removeEvery) => {
-      const queue = createFairQueue<QueueItem>();
+      const queue = new FairQueue<QueueItem>();
       const items = list.map(({ tenant, cost, keyed }) => item(tenant, cost, 0, keyed));
       for (const each of items) queue.add(each);
       const removed = items.filter((_, i) => removeEvery > 0 && i % (removeEvery + 1) === 0);
@@ -111,12 +111,22 @@ test('nothing is lost or served twice', (t) => {
 });
 
 test('callers with a key get half the service while both wait, however many the others are', (t) => {
-  const queue = createFairQueue<QueueItem>();
+  const queue = new FairQueue<QueueItem>();
   for (let i = 0; i < 500; i++) queue.add(item(`address-${i}`, 10));
   for (let i = 0; i < 100; i++) queue.add(item('owner', 10, 0, true));
   const taken = Array.from({ length: 100 }, () => queue.take(anything));
   const keyed = taken.filter((each) => each?.keyed === true).length;
   t.true(keyed >= 49 && keyed <= 51, `${keyed} of 100`);
+});
+
+test('an owner with many preparations holds up another by its share alone', (t) => {
+  const queue = new FairQueue<QueueItem>();
+  for (let i = 0; i < 24; i++) queue.add({ ...item('greedy', 20, 0, true), after: 480 });
+  t.is(queue.costAhead('modest', true, 30), 30, 'while its own is done, the other gets as much');
+  t.is(queue.costAhead('greedy', true, 30), 24 * 500);
+  queue.add(item('modest', 5, 0, true));
+  const order = Array.from({ length: 4 }, () => queue.take(anything)?.tenant);
+  t.true(order.includes('modest'), order.join());
 });
 
 test('short jobs come first, but not for ever', (t) => {
