@@ -8,7 +8,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JobStopped, type RunControl } from '../families/family.ts';
 import { isRemote } from '../packages/manifest.ts';
 import { type FromEngine, PASSING_LENGTH, type PrepareMessage, type ScoreMessage, type ToEngine } from './messages.ts';
-import { createLoadedModels, type LoadedModels } from './models.ts';
+import { LoadedModels } from './models.ts';
 import { releaseSpare } from './release.ts';
 
 /** Milliseconds between two reports of progress in one job. */
@@ -46,11 +46,7 @@ export class WorkerLoop {
     resident: () => number,
     cacheDir?: string,
   ) {
-    this.#models = createLoadedModels(
-      cacheBytes,
-      (key, problems) => send({ kind: 'unready', key, problems }),
-      cacheDir,
-    );
+    this.#models = new LoadedModels(cacheBytes, (key, problems) => send({ kind: 'unready', key, problems }), cacheDir);
     this.#send = send;
     this.#end = end;
     this.#resident = resident;
