@@ -35,11 +35,18 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   await watch.scanned;
   if (settings.cacheDir !== '') await tidyCache(settings.cacheDir);
   groups.start();
-  const begun = createBeginning(revisions, groups);
+  /** Whether the start is over; models that are added later do not undo it. */
+  let begun = false;
+  const hasBegun = (): boolean => {
+    begun ||=
+      revisions.wanted().every(({ state, undecided }) => state !== 'loading' && !undecided) &&
+      groups.all.some((group) => group.ready());
+    return begun;
+  };
   const interval = Math.min(CHECK_INTERVAL, settings.stuckAfterMs / 4);
   let lastCheck = performance.now();
   const checks = setInterval(() => {
-    begun();
+    hasBegun();
     const now = performance.now();
     const heldUp = Math.max(0, now - lastCheck - interval);
     lastCheck = now;
@@ -52,7 +59,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     // A decision for an inference server does not wait for the engines here.
     crowded: (terms) => groups.onlyPool?.crowded(terms),
     prepare: (job, terms) => groups.poolOf(job).prepare(job, terms),
-    ready: () => begun() && groups.all.some((group) => group.ready()),
+    ready: () => hasBegun() && groups.all.some((group) => group.ready()),
     stats: () => groups.stats(),
     reload() {
       watch.scan();
@@ -63,20 +70,6 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
       await groups.close();
       clearInterval(checks);
     },
-  };
-}
-
-/**
- * Whether the start is over: every model that was there has been tried, and a group is ready. Models that are added
- * later do not undo it.
- */
-function createBeginning(revisions: Revisions, groups: EngineGroups): () => boolean {
-  let begun = false;
-  return () => {
-    begun ||=
-      revisions.wanted().every(({ state, undecided }) => state !== 'loading' && !undecided) &&
-      groups.all.some((group) => group.ready());
-    return begun;
   };
 }
 

@@ -12,12 +12,6 @@ import { EngineGroup } from './engine-group.ts';
 import type { Pool } from './pool.ts';
 import { Tally } from './tally.ts';
 
-interface Remote {
-  readonly name: string;
-  readonly concurrency: number;
-  readonly group: EngineGroup;
-}
-
 // Shorter than for local models: a server should be used soon after it has come back, and trying it takes hardly any
 // computing here.
 const LONGEST_RETRY_MS = 5000;
@@ -29,7 +23,7 @@ export class EngineGroups {
   readonly #revisions: Revisions;
   readonly #tally = new Tally();
   #local: EngineGroup | undefined;
-  readonly #remote = new Map<string, Remote>();
+  readonly #remote = new Map<string, EngineGroup>();
   /** The ends of groups that serve no longer. */
   readonly #ends = new Set<Promise<void>>();
   #state: 'open' | 'closed' = 'open';
@@ -52,7 +46,7 @@ export class EngineGroups {
   }
 
   get all(): readonly EngineGroup[] {
-    return [this.#local ?? [], ...[...this.#remote.values()].map(({ group }) => group)].flat();
+    return [this.#local ?? [], ...this.#remote.values()].flat();
   }
 
   /** Loads revisions that are served and not loaded yet; starts a group for every one that needs one. */
@@ -70,13 +64,13 @@ export class EngineGroups {
     this.#local?.unload(key);
     const remote = this.#remote.get(key);
     this.#remote.delete(key);
-    if (remote !== undefined) this.#close(remote.group);
+    if (remote !== undefined) this.#close(remote);
   }
 
   /** The pool for a job, once `start` has been called. A model that no process serves is refused by any pool. */
   poolOf({ model, revision }: Pick<ScoreJob, 'model' | 'revision'>): Pool {
     const key = this.#revisions.find(model, revision)?.key ?? '';
-    return (this.#remote.get(key)?.group ?? (this.#local as EngineGroup)).pool;
+    return (this.#remote.get(key) ?? (this.#local as EngineGroup)).pool;
   }
 
   /** The pool of the local models; undefined if there are others, which do not wait for it. */
@@ -93,7 +87,7 @@ export class EngineGroups {
         cost: backlogs.reduce((sum, { cost }) => sum + cost, 0),
       },
       engines: (this.#local?.slots ?? []).flatMap(({ process }) => process ?? []).map(({ resident }) => ({ resident })),
-      inference: [...this.#remote.values()].map(statsOf),
+      inference: [...this.#remote.values()].flatMap(statsOf),
     };
   }
 
@@ -104,16 +98,15 @@ export class EngineGroups {
     await Promise.all(this.#ends);
   }
 
-  #startRemote(revision: Revision): Remote {
+  #startRemote(revision: Revision): EngineGroup {
     const { name, key, manifest } = revision;
-    const concurrency = concurrencyOf(manifest.options);
     const token = tokenVariableOf(manifest.options);
     const address = clearTokenAddress(manifest.options);
     const { modelRetryMs, longestRetryMs, logger } = this.#settings;
     if (address !== undefined) {
       logger.warn({ model: name, address }, 'a token is sent in clear: give its server tls');
     }
-    const group = new EngineGroup({
+    return new EngineGroup({
       settings: {
         ...this.#settings,
         modelRetryMs: Math.min(modelRetryMs, RETRY_MS),
@@ -123,10 +116,9 @@ export class EngineGroups {
       revisions: this.#revisions,
       tally: this.#tally,
       names: [name],
-      concurrency,
+      concurrency: concurrencyOf(manifest.options),
       serves: (each) => each.key === key,
     });
-    return { name, concurrency, group };
   }
 
   #close(group: EngineGroup): void {
@@ -135,8 +127,9 @@ export class EngineGroups {
   }
 }
 
-function statsOf({ name, concurrency, group }: Remote): InferenceStats {
-  const process = group.slots[0]?.process;
-  const [inFlight, resident] = [process?.inFlight ?? 0, process?.resident ?? 0];
-  return { model: name, concurrency, inFlight, resident, ...group.inferenceCalls };
+function statsOf({ slots, inferenceCalls }: EngineGroup): readonly InferenceStats[] {
+  return slots.map(({ name, concurrency, process }) => {
+    const [inFlight, resident] = [process?.inFlight ?? 0, process?.resident ?? 0];
+    return { model: name, concurrency, inFlight, resident, ...inferenceCalls };
+  });
 }

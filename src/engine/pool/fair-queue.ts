@@ -2,8 +2,6 @@
  * The queue of decisions that wait for an engine. Callers with a key and those without are served in equal shares of
  * cost while both wait, and within each of the two, tenants are served by deficit round robin.
  */
-import { Heap } from './heap.ts';
-
 /** What the queue must know of an item. */
 export interface QueueItem extends RingItem {
   readonly keyed: boolean;
@@ -125,7 +123,8 @@ export interface RingItem {
 }
 
 interface Tenant<T> {
-  readonly items: Heap<T>;
+  /** In the order in which they are served. */
+  readonly items: T[];
   deficit: number;
   cost: number;
 }
@@ -151,7 +150,7 @@ export class TenantRing<T extends RingItem> {
 
   add(item: T): void {
     const tenant = this.#ring.get(item.tenant) ?? this.#enter(item.tenant);
-    tenant.items.push(item);
+    tenant.items.splice(placeOf(item, tenant.items), 0, item);
     tenant.cost += item.cost + item.after;
   }
 
@@ -173,7 +172,7 @@ export class TenantRing<T extends RingItem> {
 
   /** All items, in no particular order. */
   all(): readonly T[] {
-    return [...this.#ring.values()].flatMap(({ items }) => items.all());
+    return [...this.#ring.values()].flatMap(({ items }) => items);
   }
 
   #enter(name: string): Tenant<T> {
@@ -181,7 +180,7 @@ export class TenantRing<T extends RingItem> {
     this.#debts.delete(name);
     const owed = debt === undefined ? 0 : Math.min(0, debt.deficit + (this.#round - debt.round) * QUANTUM);
     const tenant = {
-      items: new Heap<T>((a, b) => a.rank < b.rank || (a.rank === b.rank && a.sequence < b.sequence)),
+      items: [],
       deficit: owed + QUANTUM,
       cost: 0,
     };
@@ -211,9 +210,11 @@ export class TenantRing<T extends RingItem> {
   }
 
   #removeFrom(tenant: Tenant<T>, item: T): boolean {
-    if (!tenant.items.remove(item)) return false;
+    const place = placeOf(item, tenant.items);
+    if (tenant.items[place] !== item) return false;
+    tenant.items.splice(place, 1);
     tenant.cost -= item.cost + item.after;
-    if (tenant.items.size === 0) this.#leave(item.tenant, tenant);
+    if (tenant.items.length === 0) this.#leave(item.tenant, tenant);
     return true;
   }
 
@@ -223,7 +224,7 @@ export class TenantRing<T extends RingItem> {
       const [next] = this.#ring;
       if (next === undefined) return undefined;
       const [name, tenant] = next;
-      const first = tenant.items.peek() as T;
+      const first = tenant.items[0] as T;
       if (tenant.deficit > 0 && eligible(first)) {
         tenant.deficit -= first.cost;
         this.#removeFrom(tenant, first);
@@ -239,11 +240,23 @@ export class TenantRing<T extends RingItem> {
   #skipRounds(eligible: (item: T) => boolean): boolean {
     const tenants = [...this.#ring.values()];
     let least = Number.NEGATIVE_INFINITY;
-    for (const { items, deficit } of tenants) if (eligible(items.peek() as T)) least = Math.max(least, deficit);
+    for (const { items, deficit } of tenants) if (eligible(items[0] as T)) least = Math.max(least, deficit);
     if (least === Number.NEGATIVE_INFINITY) return false;
     const rounds = Math.max(0, Math.floor(-least / QUANTUM) + 1);
     for (const tenant of tenants) if (tenant.deficit <= 0) tenant.deficit += rounds * QUANTUM;
     this.#round += rounds;
     return true;
   }
+}
+
+/** The place of an item among sorted ones, or where it belongs. */
+function placeOf<T extends RingItem>(item: T, sorted: readonly T[]): number {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const { rank, sequence } = sorted[middle] as T;
+    if (rank < item.rank || (rank === item.rank && sequence < item.sequence)) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }

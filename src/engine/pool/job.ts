@@ -7,7 +7,6 @@ import type { ChoiceSet } from '../processes/work-in-flight.ts';
 import type { JobResult, PrepareMessage, ScoreMessage } from '../worker/messages.ts';
 import type { JobShape } from './estimates.ts';
 import type { QueueItem } from './fair-queue.ts';
-import { Heap } from './heap.ts';
 
 /** What an engine process is asked to do. */
 export type Task =
@@ -83,61 +82,6 @@ const PATIENCE = 2;
  */
 export function rankOf(arrived: number, cost: number, { deadline }: Pick<JobTerms, 'deadline'>): number {
   return arrived + Math.min(PATIENCE * cost, Math.max(0, deadline - arrived - cost) / 4);
-}
-
-// The longest delay that a timer takes, milliseconds.
-const MAX_TIMER = 2 ** 31 - 1;
-
-/**
- * Watches deadlines, milliseconds on the clock of `performance.now()`: calls `passed` once for every item whose
- * deadline passes before it is removed; the item is then no longer watched.
- */
-export class Deadlines<T extends { readonly deadline: number }> {
-  readonly #passed: (item: T) => void;
-  readonly #heap = new Heap<T>((a, b) => a.deadline < b.deadline);
-  #timer: NodeJS.Timeout | undefined;
-  #timerAt = Number.POSITIVE_INFINITY;
-
-  constructor(passed: (item: T) => void) {
-    this.#passed = passed;
-  }
-
-  get size(): number {
-    return this.#heap.size;
-  }
-
-  add(item: T): void {
-    this.#heap.push(item);
-    this.#arm();
-  }
-
-  remove(item: T): void {
-    this.#heap.remove(item);
-    if (this.#heap.size > 0) return;
-    // Nothing to wait for: the timer must not keep the process alive.
-    clearTimeout(this.#timer);
-    this.#timerAt = Number.POSITIVE_INFINITY;
-  }
-
-  #arm(): void {
-    const next = this.#heap.peek()?.deadline ?? Number.POSITIVE_INFINITY;
-    // A timer that fires too early for its successor costs one wake-up; setting it anew for every job would cost more.
-    if (next >= this.#timerAt) return;
-    clearTimeout(this.#timer);
-    this.#timerAt = next;
-    const delay = Math.min(MAX_TIMER, Math.max(0, Math.ceil(next - performance.now())));
-    this.#timer = setTimeout(() => this.#fire(), delay);
-  }
-
-  #fire(): void {
-    this.#timerAt = Number.POSITIVE_INFINITY;
-    const now = performance.now();
-    for (let first = this.#heap.peek(); first !== undefined && first.deadline <= now; first = this.#heap.peek()) {
-      this.#heap.pop();
-      this.#passed(first);
-    }
-    this.#arm();
-  }
 }
 
 /** The outcome that the caller of a decision gets for an engine's result. */

@@ -26,12 +26,14 @@ import { type JobResult, PASSING_LENGTH } from '../worker/messages.ts';
 import { Admission } from './admission.ts';
 import { Estimates, shapeOf } from './estimates.ts';
 import { type Backlog, FairQueue } from './fair-queue.ts';
-import { type Answered, createJob, Deadlines, type Job, outcomeOf, type Settled, taskOf } from './job.ts';
+import { type Answered, createJob, type Job, outcomeOf, type Settled, taskOf } from './job.ts';
 import { type Preparation, pieceOf, prepareIn } from './preparation.ts';
 import type { Tally } from './tally.ts';
 
 /** A job that this many engines have failed at has failed. */
 const MAX_FAILURES = 2;
+/** The longest delay that a timer takes, milliseconds. */
+const MAX_TIMER = 2 ** 31 - 1;
 
 /** Jobs in, outcomes out, until it is closed and the last one is over. */
 export class Pool {
@@ -42,7 +44,6 @@ export class Pool {
   readonly #queue = new FairQueue<Job>();
   readonly #running = new Map<number, Job>();
   readonly #estimates = new Estimates();
-  readonly #deadlines = new Deadlines<Job>((job) => this.#giveUp(job, new JobDeadlinePassed()));
   readonly #admission: Admission;
   #state: 'open' | 'closing' = 'open';
   /** Preparations under way. */
@@ -123,9 +124,10 @@ export class Pool {
       if (engines.length === 0) return;
       const job = this.#queue.take((each) => engines.some((process) => takes(process, each)));
       if (job === undefined) return;
+      const untilDone = (process: EngineProcess): number => process.remaining() + this.#costOn(job, process);
       const taking = engines.filter((process) => takes(process, job));
-      const process = soonestDone(taking, (each) => this.#costOn(job, each));
-      if (process !== undefined) this.#start(job, process);
+      const [soonest] = taking.sort((a, b) => untilDone(a) - untilDone(b));
+      if (soonest !== undefined) this.#start(job, soonest);
     }
   }
 
@@ -212,13 +214,19 @@ export class Pool {
 
   /** Queues a job and follows it to its end, or until nobody waits for it any more. */
   async #perform(job: Job, signal: AbortSignal): Promise<Answered> {
-    this.#revisions.count(job.revision, 1);
-    this.#deadlines.add(job);
-    this.#enqueue(job);
-    this.dispatch();
     const leave = (): void => this.#giveUp(job, new JobCanceled());
     signal.addEventListener('abort', leave, { once: true });
-    return await job.answer.promise.finally(() => signal.removeEventListener('abort', leave));
+    const timeLeft = Math.max(0, Math.ceil(job.deadline - performance.now()));
+    const timer = setTimeout(() => this.#giveUp(job, new JobDeadlinePassed()), Math.min(MAX_TIMER, timeLeft));
+    this.#revisions.count(job.revision, 1);
+    this.#enqueue(job);
+    this.dispatch();
+    try {
+      return await job.answer.promise;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', leave);
+    }
   }
 
   #costOn({ shape, choiceSet, slot, cost }: Job, { choiceSets }: EngineProcess): number {
@@ -304,7 +312,6 @@ export class Pool {
   #answer(job: Job, give: () => void): void {
     if (job.answered) return;
     job.answered = true;
-    this.#deadlines.remove(job);
     give();
   }
 
@@ -356,21 +363,4 @@ function takes(process: EngineProcess, { revision, shape, slot, task }: Job): bo
   const isShort = task.kind === 'score' && shape.premiseLength + shape.choicesLength <= PASSING_LENGTH;
   const isHere = slot === undefined || slot.process === process;
   return isHere && process.models.has(revision.key) && (isShort || !process.passable);
-}
-
-/**
- * Of the engines that take a job, the one that will be done with it first; `costOn` estimates the job alone, in
- * milliseconds.
- */
-function soonestDone(
-  engines: readonly EngineProcess[],
-  costOn: (process: EngineProcess) => number,
-): EngineProcess | undefined {
-  let soonest: EngineProcess | undefined;
-  let least = Number.POSITIVE_INFINITY;
-  for (const process of engines) {
-    const expected = process.remaining() + costOn(process);
-    if (expected < least) [soonest, least] = [process, expected];
-  }
-  return soonest;
 }

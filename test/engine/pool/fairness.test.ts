@@ -2,8 +2,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { type AdmissionCase, admit } from '../../../src/engine/pool/admission.ts';
-import { FairQueue, type QueueItem, TenantRing } from '../../../src/engine/pool/fair-queue.ts';
-import { Heap } from '../../../src/engine/pool/heap.ts';
+import { FairQueue, type QueueItem, type RingItem, TenantRing } from '../../../src/engine/pool/fair-queue.ts';
 import { rankOf } from '../../../src/engine/pool/job.ts';
 import { restartDelay } from '../../../src/engine/processes/recycling.ts';
 
@@ -13,26 +12,27 @@ const item = (tenant: string, cost: number, rank = 0, keyed = false): QueueItem 
 };
 const anything = () => true;
 
-test('a heap gives its items in order, whatever is removed meanwhile', (t) => {
-  const operations = fc.array(fc.record({ key: fc.nat(50), removes: fc.boolean(), pick: fc.nat() }), {
+test('what one tenant has is taken by rank and then in the order of arrival, whatever is removed meanwhile', (t) => {
+  const operations = fc.array(fc.record({ rank: fc.nat(20), removes: fc.boolean(), pick: fc.nat() }), {
     maxLength: 200,
   });
   fc.assert(
     fc.property(operations, (steps) => {
-      const heap = new Heap<{ readonly key: number }>((a, b) => a.key < b.key);
-      const model: { readonly key: number }[] = [];
-      for (const { key, removes, pick } of steps) {
+      const ring = new TenantRing();
+      const model: RingItem[] = [];
+      for (const { rank, removes, pick } of steps) {
         if (removes && model.length > 0) {
           const [gone] = model.splice(pick % model.length, 1);
-          if (gone !== undefined) heap.remove(gone);
+          if (gone === undefined || !ring.remove(gone) || ring.remove(gone)) return false;
         } else {
-          const added = { key };
+          const added = item('a', 1, rank);
           model.push(added);
-          heap.push(added);
+          ring.add(added);
         }
       }
-      const popped = Array.from({ length: heap.size }, () => heap.pop()?.key);
-      return JSON.stringify(popped) === JSON.stringify(model.map(({ key }) => key).sort((a, b) => a - b));
+      const taken = Array.from(model, () => ring.take(anything));
+      model.sort((a, b) => a.rank - b.rank || a.sequence - b.sequence);
+      return ring.tenants === 0 && taken.every((each, place) => each === model[place]);
     }),
   );
   t.pass();
