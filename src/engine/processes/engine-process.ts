@@ -93,10 +93,8 @@ export class EngineProcess {
   readonly choiceSets = new LRUCache<string, true>({ max: MAX_CHOICE_SETS });
   /** Keys of the revisions that it was told to load. */
   readonly tried = new Set<string>();
-  /** Resolves when, after a start, all that is wanted has been tried. */
-  begun: Promise<void> = Promise.resolve();
-  /** Whether that is still to come. */
-  beginning = true;
+  /** Resolves when, after a start, all that is wanted has been tried; undefined from then on. */
+  beginning: Promise<void> | undefined = Promise.resolve();
   /** Whether it has ever loaded anything. */
   served = false;
   /** Whether it was told to end, also when it is gone. */
@@ -222,7 +220,8 @@ export class EngineProcess {
   serve(): void {
     this.#state = 'serving';
     for (const [revision, outcome] of this.#untold.splice(0)) this.#listener.loaded(this, revision, outcome);
-    if (!this.beginning && this.#loadedBytes !== undefined) this.#listener.serves(this.#name, this.#loadedBytes);
+    if (this.beginning === undefined && this.#loadedBytes !== undefined)
+      this.#listener.serves(this.#name, this.#loadedBytes);
     this.#listener.rollOut();
   }
 
@@ -309,7 +308,7 @@ export class EngineProcess {
     }
     if (outcome.kind === 'ready') {
       this.served = true;
-      this.#loadedBytes = this.beginning ? this.resident : undefined;
+      this.#loadedBytes = this.beginning === undefined ? undefined : this.resident;
     }
     if (outcome.kind === 'ready' && this.#state !== 'serving') this.#untold.push([revision, outcome]);
     else this.#listener.loaded(this, revision, outcome);

@@ -69,12 +69,12 @@ export class EngineSlot {
   async sync(): Promise<void> {
     const process = this.#current;
     if (process === undefined || this.#isClosing()) return;
-    if (process.beginning) return await process.begun;
+    if (process.beginning !== undefined) return await process.beginning;
     if (this.#isTooLarge) return await this.#refresh(true);
     if (this.#listener.wanted().every(({ key }) => process.tried.has(key))) return;
     if (process.models.size > 0) return await this.#refresh(false);
-    process.begun = this.#begin(process, true);
-    await process.begun;
+    process.beginning = this.#begin(process, true);
+    await process.beginning;
   }
 
   /** Lets `sync` try a revision again. */
@@ -147,7 +147,7 @@ export class EngineSlot {
 
   #launch(): void {
     this.#current = this.#start();
-    this.#current.begun = this.#begin(this.#current, false);
+    this.#current.beginning = this.#begin(this.#current, false);
   }
 
   /**
@@ -156,7 +156,6 @@ export class EngineSlot {
    * ended with is loaded later, in a process beside this one.
    */
   async #begin(process: EngineProcess, all: boolean): Promise<void> {
-    process.beginning = true;
     process.pause();
     const isCurrent = (): boolean => process === this.#current && !this.#isClosing();
     await process.loadEach(() => {
@@ -250,7 +249,7 @@ export class EngineSlot {
 
 /** Lets a process serve that has loaded what it could of all that is wanted. */
 function serveAll(process: EngineProcess): void {
-  process.beginning = false;
+  process.beginning = undefined;
   process.serve();
 }
 
