@@ -42,24 +42,20 @@ export interface AdmissionCase {
   readonly maxBytes: number;
 }
 
-/** Admitted, or refused with the whole seconds until it would probably be admitted, at least 1. */
-export type Verdict = { readonly kind: 'admitted' } | { readonly kind: 'refused'; readonly retryAfter: number };
-
-/** Admits a job if it can probably be done before its deadline and the queue has room for it. */
-export function admit(job: AdmissionCase): Verdict {
+/**
+ * Why a job is refused: the whole seconds until it would probably be admitted, at least 1. Undefined if it can probably
+ * be done before its deadline and the queue has room for it.
+ */
+export function refusalOf(job: AdmissionCase): number | undefined {
   const { keyed, bytes, cost, ahead, atOnce, outage, timeLeft, all, anonymous, maxJobs, maxBytes } = job;
   const share = keyed ? 1 : ANONYMOUS_SHARE;
   const wait = outage + ahead / atOnce;
   const room = share * (timeLeft - cost);
-  if (wait > room || cost > timeLeft) return refused(wait - Math.max(0, room));
+  if (wait > room || cost > timeLeft) return retryAfterOf(wait - Math.max(0, room));
   const hasRoom = (backlog: Backlog, part: number): boolean =>
     backlog.jobs + 1 <= part * maxJobs && backlog.bytes + bytes <= part * maxBytes;
-  if (!hasRoom(all, 1) || (!keyed && !hasRoom(anonymous, ANONYMOUS_SHARE))) return refused(wait / 2);
-  return { kind: 'admitted' };
-}
-
-function refused(milliseconds: number): Verdict {
-  return { kind: 'refused', retryAfter: retryAfterOf(milliseconds) };
+  if (!hasRoom(all, 1) || (!keyed && !hasRoom(anonymous, ANONYMOUS_SHARE))) return retryAfterOf(wait / 2);
+  return undefined;
 }
 
 type Newcomer = Pick<AdmissionCase, 'keyed' | 'bytes' | 'cost' | 'timeLeft'> & Pick<Job, 'tenant' | 'after'>;
@@ -94,10 +90,10 @@ export class Admission {
     if (cost > timeLeft) throw new DeadlineTooShort(cost, timeLeft);
     // What is done in one engine alone waits there for what its tenant has asked for before.
     const first = slot === undefined ? 0 : this.#queue.costOf(tenant, keyed);
-    const verdict = this.#judge({ keyed, bytes, cost: first + cost, after, tenant, timeLeft }, engines);
-    if (verdict.kind === 'admitted') return;
+    const retryAfter = this.#judge({ keyed, bytes, cost: first + cost, after, tenant, timeLeft }, engines);
+    if (retryAfter === undefined) return;
     this.#refusals.note(cost, arrived);
-    throw new EngineOverloaded(verdict.retryAfter);
+    throw new EngineOverloaded(retryAfter);
   }
 
   /** See `Engine.crowded`. */
@@ -108,16 +104,15 @@ export class Admission {
     const timeLeft = deadline - now;
     if (cheapest === undefined || timeLeft <= 0) return undefined;
     const cost = Math.min(cheapest, UNREAD_SHARE * timeLeft);
-    const verdict = this.#judge({ keyed, bytes: 0, cost, after: 0, tenant, timeLeft }, engines);
-    return verdict.kind === 'refused' ? verdict.retryAfter : undefined;
+    return this.#judge({ keyed, bytes: 0, cost, after: 0, tenant, timeLeft }, engines);
   }
 
-  #judge(newcomer: Newcomer, engines: readonly EngineProcess[]): Verdict {
+  #judge(newcomer: Newcomer, engines: readonly EngineProcess[]): number | undefined {
     const restartsIn = this.#slots.map((slot) => slot.restartsIn);
     const outage = engines.length > 0 ? 0 : Math.min(...restartsIn) + TYPICAL_START;
     const inFlight = engines.reduce((sum, process) => sum + process.remaining(), 0);
     const atOnce = engines.reduce((sum, { concurrency }) => sum + concurrency, 0);
-    return admit({
+    return refusalOf({
       ...newcomer,
       ahead: inFlight + this.#queue.costAhead(newcomer.tenant, newcomer.keyed, newcomer.after),
       atOnce: Math.max(1, atOnce),

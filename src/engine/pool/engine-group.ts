@@ -15,8 +15,7 @@ import type { Death } from '../processes/recycling.ts';
 import type { JobResult } from '../worker/messages.ts';
 import { limitsProblem, worstCost } from './estimates.ts';
 import type { Backlog } from './fair-queue.ts';
-import { Pool } from './pool.ts';
-import type { Tally } from './tally.ts';
+import { Pool, type Tally } from './pool.ts';
 
 // A model has failed when engines end in a row while they load it and this much blame adds up: five crashes. A kill
 // counts little, since it is seldom the model's fault; it adds up only if the model is so large that the system kills

@@ -9,8 +9,7 @@ import { isRemote } from '../packages/manifest.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
 import { clearTokenAddress, concurrencyOf, tokenVariableOf } from '../packages/servers.ts';
 import { EngineGroup } from './engine-group.ts';
-import type { Pool } from './pool.ts';
-import { Tally } from './tally.ts';
+import { type Pool, Tally } from './pool.ts';
 
 // Shorter than for local models: a server should be used soon after it has come back, and trying it takes hardly any
 // computing here.

@@ -22,18 +22,33 @@ import type { EngineProcess } from '../processes/engine-process.ts';
 import type { EngineSlot } from '../processes/engine-slot.ts';
 import { blamesJob, type Death } from '../processes/recycling.ts';
 import { choiceSetOf } from '../processes/work-in-flight.ts';
-import { type JobResult, PASSING_LENGTH } from '../worker/messages.ts';
+import { type JobResult, PASSING_LENGTH, type ScoredResult } from '../worker/messages.ts';
 import { Admission } from './admission.ts';
 import { Estimates, shapeOf } from './estimates.ts';
 import { type Backlog, FairQueue } from './fair-queue.ts';
 import { type Answered, createJob, type Job, outcomeOf, type Settled, taskOf } from './job.ts';
 import { type Preparation, pieceOf, prepareIn } from './preparation.ts';
-import type { Tally } from './tally.ts';
 
 /** A job that this many engines have failed at has failed. */
 const MAX_FAILURES = 2;
 /** The longest delay that a timer takes, milliseconds. */
 const MAX_TIMER = 2 ** 31 - 1;
+
+/** What the processes of all groups have done since the start, as `EngineStats` says. */
+export class Tally {
+  busy = 0;
+  replacements = 0;
+  restarts = 0;
+  readonly abandoned = { stuck: 0, crashed: 0 };
+  readonly choices = { encoded: 0, cached: 0 };
+
+  /** A decision was made here. */
+  scored({ tokenize, infer, encoded, probabilities }: ScoredResult): void {
+    this.busy += tokenize + infer;
+    this.choices.encoded += encoded;
+    this.choices.cached += probabilities.length - encoded;
+  }
+}
 
 /** Jobs in, outcomes out, until it is closed and the last one is over. */
 export class Pool {

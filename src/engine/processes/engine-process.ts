@@ -63,15 +63,12 @@ export type LoadOutcome =
   /** The process ended before the model was loaded; `killed` if somebody else killed it. */
   | { readonly kind: 'gone'; readonly killed: boolean };
 
-/** A model on its way into the process: first its load, then its canary decision. */
+/** A model on its way into the process. */
 interface Load {
   readonly revision: Revision;
-  readonly end: (outcome: LoadOutcome) => void;
-  profile?: CostProfile;
-  canaries: number;
+  end(outcome: LoadOutcome): void;
 }
 
-const CANARY_TRIES = 3;
 /** Choice sets that are remembered for one process. */
 const MAX_CHOICE_SETS = 2048;
 
@@ -99,7 +96,7 @@ export class EngineProcess {
   served = false;
   /** Whether it was told to end, also when it is gone. */
   dismissed = false;
-  /** Resident bytes as last reported, at the latest after each canary decision; 0 before. */
+  /** Resident bytes as last reported, at the latest after each load; 0 before. */
   resident = 0;
   readonly since = performance.now();
   readonly #name: string;
@@ -293,12 +290,11 @@ export class EngineProcess {
     return !this.dismissed && !this.#hasWork();
   }
 
-  /** Verifies and loads a model and makes its canary decision, which may be tried three times. */
   async #loadInTurn(revision: Revision): Promise<LoadOutcome> {
     const { key, folder, manifest, profile, proven, failures } = revision;
     let outcome = await new Promise<LoadOutcome>((end) => {
       if (this.#isIdle()) this.#lastSign = performance.now();
-      this.#loads.set(key, { revision, end, canaries: 0 });
+      this.#loads.set(key, { revision, end });
       this.#post({ kind: 'load', key, folder, manifest, profile, proven, inDoubt: failures > 0 });
     });
     const misfit = outcome.kind === 'ready' ? this.#listener.misfit(revision, outcome.profile) : undefined;
@@ -341,17 +337,16 @@ export class EngineProcess {
         if (this.passable) this.#listener.passable();
         break;
       case 'loaded': {
-        const load = this.#loads.get(message.key);
-        if (load !== undefined) load.profile = message.profile;
-        this.#post({ kind: 'canary', key: message.key });
+        this.resident = message.resident;
+        const revision = this.#loads.get(message.key)?.revision;
+        // One that was retired meanwhile and has no jobs is unloaded next.
+        if (revision !== undefined && !(revision.retired && revision.jobs === 0))
+          this.#models.set(message.key, revision);
+        this.#endLoad(message.key, { kind: 'ready', profile: message.profile });
         break;
       }
       case 'load_failed':
         this.#endLoad(message.key, { kind: 'failed', problems: message.problems, away: message.away === true });
-        break;
-      case 'canary_made':
-        this.resident = message.resident;
-        this.#canaryMade(message.key, message.problem);
         break;
       case 'unready': {
         const revision = this.#models.get(message.key);
@@ -364,19 +359,6 @@ export class EngineProcess {
         break;
       case 'progress':
         break;
-    }
-  }
-
-  #canaryMade(key: string, problem: string | undefined): void {
-    const load = this.#loads.get(key);
-    if (load?.profile === undefined) return;
-    if (problem === undefined) {
-      this.#models.set(key, load.revision);
-      this.#endLoad(key, { kind: 'ready', profile: load.profile });
-    } else if (++load.canaries < CANARY_TRIES) this.#post({ kind: 'canary', key });
-    else {
-      this.#post({ kind: 'unload', key });
-      this.#endLoad(key, { kind: 'failed', problems: [problem] });
     }
   }
 
