@@ -63,7 +63,11 @@ export class WorkInFlight {
 export interface ChoiceSet {
   /** The key of the loaded revision. */
   readonly key: string;
-  /** Who shares what is cached, see `cachePart`. */
+  /**
+   * Who shares what engines cache: a key's owner with nobody, callers without a key with each other. How long a
+   * decision takes tells whether its choices were cached, so what one owner sends must make nobody else's decision
+   * faster.
+   */
   readonly part: string;
   /**
    * Tells it from others. Two lists could have the same name only by accident or intent, which spoils an estimate at
@@ -73,15 +77,7 @@ export interface ChoiceSet {
 }
 
 /** The choice set of a caller's list at one model. */
-export function choiceSetOf(key: string, choices: readonly string[], caller: CallerTerms): ChoiceSet {
-  const part = cachePart(caller);
+export function choiceSetOf(key: string, choices: readonly string[], { tenant, keyed }: CallerTerms): ChoiceSet {
+  const part = keyed ? tenant : '';
   return { key, part, name: `${key} ${hash('sha1', choices.join('\n'), 'base64')} ${part}` };
-}
-
-/**
- * Who shares what engines cache: a key's owner with nobody, callers without a key with each other. How long a decision
- * takes tells whether its choices were cached, so what one owner sends must make nobody else's decision faster.
- */
-function cachePart({ tenant, keyed }: CallerTerms): string {
-  return keyed ? tenant : '';
 }
