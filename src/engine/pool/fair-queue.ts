@@ -218,19 +218,23 @@ export class TenantRing<T extends RingItem> {
     return true;
   }
 
-  /** Visits every tenant once, or until one is served. */
+  /**
+   * Visits every tenant once, or until one is served. One whose first item is not eligible keeps its place: what waits
+   * for one engine must not lose its turn there whenever another engine is free.
+   */
   #visit(eligible: (item: T) => boolean): T | undefined {
-    for (let left = this.#ring.size; left > 0; left--) {
-      const [next] = this.#ring;
-      if (next === undefined) return undefined;
-      const [name, tenant] = next;
+    let left = this.#ring.size;
+    // Those that are put at the end are not visited again.
+    for (const [name, tenant] of this.#ring) {
+      if (left-- === 0) return undefined;
       const first = tenant.items[0] as T;
-      if (tenant.deficit > 0 && eligible(first)) {
+      if (!eligible(first)) continue;
+      if (tenant.deficit > 0) {
         tenant.deficit -= first.cost;
         this.#removeFrom(tenant, first);
         return first;
       }
-      if (tenant.deficit <= 0) tenant.deficit += QUANTUM;
+      tenant.deficit += QUANTUM;
       this.#rotate(name, tenant);
     }
     return undefined;
@@ -238,9 +242,8 @@ export class TenantRing<T extends RingItem> {
 
   /** Skips the rounds in which nobody could be served, all at once. Returns whether somebody can be served now. */
   #skipRounds(eligible: (item: T) => boolean): boolean {
-    const tenants = [...this.#ring.values()];
-    let least = Number.NEGATIVE_INFINITY;
-    for (const { items, deficit } of tenants) if (eligible(items[0] as T)) least = Math.max(least, deficit);
+    const tenants = [...this.#ring.values()].filter(({ items }) => eligible(items[0] as T));
+    const least = Math.max(...tenants.map(({ deficit }) => deficit));
     if (least === Number.NEGATIVE_INFINITY) return false;
     const rounds = Math.max(0, Math.floor(-least / QUANTUM) + 1);
     for (const tenant of tenants) if (tenant.deficit <= 0) tenant.deficit += rounds * QUANTUM;

@@ -53,12 +53,12 @@ export interface NewJob
 
 /** A job that waits. */
 export function createJob({ terms, ...facts }: NewJob): Job {
-  const { id, shape, slot, arrived, cost } = facts;
+  const { id, shape, slot, arrived, cost, after } = facts;
   return {
     ...facts,
     sequence: id,
     bytes: 2 * (shape.premiseLength + shape.choicesLength),
-    rank: rankOf(arrived, cost, terms),
+    rank: rankOf(arrived, cost + after, terms),
     // What waits for one engine must not hold up what the others could do for the same tenant.
     tenant: slot === undefined ? terms.tenant : `${terms.tenant}\n${slot.name}`,
     keyed: terms.keyed,

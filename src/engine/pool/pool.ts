@@ -94,14 +94,15 @@ export class Pool {
     { choices, ...request }: Pick<ScoreJob, 'model' | 'revision' | 'choices'>,
     terms: JobTerms,
   ): Promise<PrepareOutcome> {
-    const revision = this.#accept(request, terms, performance.now());
+    const arrived = performance.now();
+    const revision = this.#accept(request, terms, arrived);
     const slots = this.#slots.filter(({ process }) => process?.models.has(revision.key));
     const [first] = slots;
     if (first === undefined) throw new ModelUnavailable(`${revision.name} has no engine now`, 1);
     const shape = shapeOf({ input: '', instruction: '', choices }, revision, terms);
     const choiceSet = choiceSetOf(revision.key, choices, terms);
     const cost = this.#estimates.cost(shape, false);
-    const preparation: Preparation = { revision, shape, choiceSet, choices, cost, terms };
+    const preparation: Preparation = { revision, shape, choiceSet, choices, cost, arrived, terms };
     const nextId = (): number => ++this.#sequence;
     this.#admission.admit(pieceOf(preparation, first, 0, nextId()), this.#serving(revision));
     this.#preparing++;
@@ -134,7 +135,8 @@ export class Pool {
   /** Gives waiting jobs to engines that are free; called when an engine can do more than before. */
   dispatch(): void {
     for (;;) {
-      const waiting = this.backlog().jobs;
+      // Decisions alone, at least: a preparation has one piece for each slot at most.
+      const waiting = this.backlog().jobs - this.#preparing * this.#slots.length;
       const engines = freeEngines(this.#processes(), waiting);
       if (engines.length === 0) return;
       const job = this.#queue.take((each) => engines.some((process) => takes(process, each)));
@@ -372,10 +374,10 @@ function freeEngines(all: readonly EngineProcess[], waiting: number): readonly E
 
 /**
  * Whether a free engine has loaded the model of a job and takes it now. One that reads a long text takes only short
- * decisions.
+ * decisions, and one that is nearly done with its job no piece of a preparation, behind which decisions would wait.
  */
-function takes(process: EngineProcess, { revision, shape, slot, task }: Job): boolean {
-  const isShort = task.kind === 'score' && shape.premiseLength + shape.choicesLength <= PASSING_LENGTH;
-  const isHere = slot === undefined || slot.process === process;
-  return isHere && process.models.has(revision.key) && (isShort || !process.passable);
+function takes(process: EngineProcess, { revision, shape, slot }: Job): boolean {
+  if (!process.models.has(revision.key)) return false;
+  if (slot !== undefined) return slot.process === process && process.inFlight < process.concurrency;
+  return !process.passable || shape.premiseLength + shape.choicesLength <= PASSING_LENGTH;
 }

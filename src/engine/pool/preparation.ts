@@ -8,7 +8,7 @@ import type { EngineSlot } from '../processes/engine-slot.ts';
 import { type Answered, createJob, type Job } from './job.ts';
 
 /** The choices of a catalog, to be encoded for its owner. */
-export interface Preparation extends Pick<Job, 'revision' | 'shape' | 'choiceSet'> {
+export interface Preparation extends Pick<Job, 'revision' | 'shape' | 'choiceSet' | 'arrived'> {
   readonly choices: readonly string[];
   /** Milliseconds that all of them take in one engine. */
   readonly cost: number;
@@ -29,7 +29,6 @@ export function pieceOf(preparation: Preparation, slot: EngineSlot, next: number
     id,
     slot,
     task: { kind: 'prepare', choices: piece, all: choices.length },
-    arrived: performance.now(),
     cost: piece.length * each,
     after: (choices.length - next - piece.length) * each,
     terms: { ...terms, released: () => {} },

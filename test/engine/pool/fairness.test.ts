@@ -82,6 +82,16 @@ test('a tenant whose first item cannot be served holds nobody up', (t) => {
   t.is(ring.tenants, 0);
 });
 
+test('what waits for one engine keeps its turn there while another engine is served', (t) => {
+  const ring = new TenantRing();
+  for (let i = 0; i < 50; i++) ring.add(item('greedy right', 20));
+  ring.add(item('modest right', 20));
+  for (let i = 0; i < 50; i++) ring.add(item('greedy left', 20));
+  const next = (engine: string) => ring.take(({ tenant }) => tenant.endsWith(engine))?.tenant;
+  const order = Array.from({ length: 4 }, () => [next('left'), next('right')]).flat();
+  t.true(order.includes('modest right'), order.join());
+});
+
 test('nothing is lost or served twice', (t) => {
   const works = fc.array(
     fc.record({
