@@ -5,7 +5,7 @@
 import { basename, dirname } from 'node:path';
 import { readPackage } from '../../src/engine/packages/scan.ts';
 import { verifyFiles } from '../../src/engine/packages/verify.ts';
-import { createLoadedModels } from '../../src/engine/worker/models.ts';
+import { LoadedModels } from '../../src/engine/worker/models.ts';
 
 const cpu = (): number => {
   const { user, system } = process.cpuUsage();
@@ -24,7 +24,7 @@ const timed = async <T>(step: string, work: () => Promise<T>): Promise<T> => {
 const { manifest } = await readPackage(folder, basename(dirname(folder)), basename(folder));
 await timed('verify it', () => verifyFiles(folder, manifest.files));
 const load = async (step: string, cache: string): Promise<void> => {
-  const models = createLoadedModels(0, () => {}, cache);
+  const models = new LoadedModels(0, () => {}, cache);
   // A profile is given, and measured apart.
   const profile = { premise: [], choice: [], choiceReadsPremise: false, choicesCached: true };
   const message = { key: 'model', folder, manifest, proven: true, inDoubt: false };

@@ -12,7 +12,7 @@ import { packFeeds } from '../../src/engine/families/two-stage/packs.ts';
 import { type ListedPackage, listPackages } from '../../src/engine/package-tools/check.ts';
 import { readManifest } from '../../src/engine/packages/manifest.ts';
 import { loadTokenizer } from '../../src/engine/text/tokenizer.ts';
-import { createLoadedModels } from '../../src/engine/worker/models.ts';
+import { LoadedModels } from '../../src/engine/worker/models.ts';
 import { loadGraph } from '../../src/engine/worker/runtime.ts';
 import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
@@ -52,7 +52,7 @@ async function measurePackage(modelsDir: string, found: ListedPackage, rounds: n
   const folder = join(modelsDir, found.id, found.revision);
   const { value: manifest } = readManifest(readFileSync(join(folder, 'model.json'), 'utf8'), found.id, found.revision);
   const options = readTwoStageOptions(manifest.options);
-  const models = createLoadedModels(32 * 2 ** 20);
+  const models = new LoadedModels(32 * 2 ** 20);
   const loaded = await models.load({
     key: 'model',
     folder,

@@ -1,13 +1,11 @@
 /** The engine as a whole: model packages, processes and pools, wired together. */
-import type { Engine, ScoreJob } from './engine.ts';
+import type { Engine } from './engine.ts';
 import { type EngineOptions, type EngineSettings, engineSettings } from './options.ts';
-import { isRemote } from './packages/manifest.ts';
 import { Revisions } from './packages/revisions.ts';
 import { createPackageWatch, type FoundPackage } from './packages/scan.ts';
 import { createSelection } from './packages/selection.ts';
 import { straysOf, withAddress } from './packages/servers.ts';
-import { createEngineGroup, createTally, type EngineGroup } from './pool/engine-group.ts';
-import { createInferenceGroups } from './pool/inference-groups.ts';
+import { EngineGroups } from './pool/engine-groups.ts';
 import { tidyCache } from './worker/cache.ts';
 
 /** Milliseconds between checks for stuck processes. */
@@ -20,96 +18,58 @@ const CHECK_INTERVAL = 250;
  */
 export async function createEngine(options: EngineOptions): Promise<Engine> {
   const settings = engineSettings(options);
-  let local: EngineGroup | undefined;
   const revisions: Revisions = new Revisions(settings.logger, {
-    retired(revision) {
-      local?.unload(revision.key);
-      inference.retired(revision);
-    },
+    retired: (revision) => groups.retired(revision),
     unavailable(revision) {
-      for (const { pool } of groups()) pool.unavailable(revision);
+      for (const { pool } of groups.all) pool.unavailable(revision);
     },
   });
-  const tally = createTally();
-  const inference = createInferenceGroups(settings, revisions, tally);
-  const groups = (): readonly EngineGroup[] => (local === undefined ? inference.all : [local, ...inference.all]);
+  const groups = new EngineGroups(settings, revisions);
   const reportStrays = createStrayReport(settings);
   const select = createSelection(settings.models, settings.logger);
   const watch = createPackageWatch(settings, (packages) => {
     reportStrays(packages);
     revisions.apply(select(packages).map((found) => withAddress(found, settings.inferenceServers)));
-    inference.rollOut();
-    local?.rollOut();
+    groups.rollOut();
   });
   await watch.scanned;
   if (settings.cacheDir !== '') await tidyCache(settings.cacheDir);
-  const engines = createEngineGroup({
-    settings,
-    concurrency: 1,
-    revisions,
-    names: Array.from({ length: settings.engines }, (_, index) => `engine-${index}`),
-    serves: ({ manifest }) => !isRemote(manifest.family),
-    observer: { ...tally, calls() {} },
-  });
-  local = engines;
-  const begun = createBeginning(revisions, groups);
+  groups.start();
+  /** Whether the start is over; models that are added later do not undo it. */
+  let begun = false;
+  const hasBegun = (): boolean => {
+    begun ||=
+      revisions.wanted().every(({ state, undecided }) => state !== 'loading' && !undecided) &&
+      groups.all.some((group) => group.ready());
+    return begun;
+  };
   const interval = Math.min(CHECK_INTERVAL, settings.stuckAfterMs / 4);
   let lastCheck = performance.now();
   const checks = setInterval(() => {
-    begun();
+    hasBegun();
     const now = performance.now();
     const heldUp = Math.max(0, now - lastCheck - interval);
     lastCheck = now;
-    for (const group of groups()) group.check(heldUp);
+    for (const group of groups.all) group.check(heldUp);
   }, interval);
-
-  /** The pool for a job. A model that no process serves is refused by any pool, hence by the local one. */
-  const poolOf = ({ model, revision }: Pick<ScoreJob, 'model' | 'revision'>) => {
-    const found = revisions.find(model, revision);
-    return ((found && inference.of(found)) ?? engines).pool;
-  };
 
   return {
     models: () => revisions.models(),
-    score: (job, terms) => poolOf(job).score(job, terms),
+    score: (job, terms) => groups.poolOf(job).score(job, terms),
     // A decision for an inference server does not wait for the engines here.
-    crowded: (terms) => (inference.all.length > 0 ? undefined : engines.pool.crowded(terms)),
-    prepare: (job, terms) => poolOf(job).prepare(job, terms),
-    ready: () => begun() && groups().some((group) => group.ready()),
-    stats() {
-      const backlogs = groups().map((group) => group.backlog());
-      return tally.read({
-        queue: {
-          jobs: backlogs.reduce((sum, { jobs }) => sum + jobs, 0),
-          cost: backlogs.reduce((sum, { cost }) => sum + cost, 0),
-        },
-        engines: engines.slots.flatMap(({ process }) => process ?? []).map(({ resident }) => ({ resident })),
-        inference: inference.stats(),
-      });
-    },
+    crowded: (terms) => groups.onlyPool?.crowded(terms),
+    prepare: (job, terms) => groups.poolOf(job).prepare(job, terms),
+    ready: () => hasBegun() && groups.all.some((group) => group.ready()),
+    stats: () => groups.stats(),
     reload() {
       watch.scan();
-      for (const group of groups()) group.retry();
+      for (const group of groups.all) group.retry();
     },
     async close() {
       watch.close();
-      await Promise.all([engines.close(), inference.close()]);
+      await groups.close();
       clearInterval(checks);
     },
-  };
-}
-
-/**
- * Whether the start is over: every model that was there has been tried, and a group is ready. Models that are added
- * later do not undo it.
- */
-function createBeginning(revisions: Revisions, groups: () => readonly EngineGroup[]): () => boolean {
-  let begun = false;
-  return () => {
-    begun ||=
-      revisions.wanted().every(({ state, undecided }) => state !== 'loading' && !undecided) &&
-      groups().some((group) => group.ready());
-    return begun;
   };
 }
 

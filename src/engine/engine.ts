@@ -104,7 +104,7 @@ export interface ModelRevision {
  * bytes.
  */
 export interface EngineStats {
-  /** Decisions that wait, and the time that they will take on one engine. */
+  /** Decisions and pieces of catalogs that wait, and the time that they will take on one engine. */
   readonly queue: { readonly jobs: number; readonly cost: number };
   /** The processes that run models. */
   readonly engines: readonly { readonly resident: number }[];

@@ -3,7 +3,7 @@
  */
 import test from 'ava';
 import type { ScoreJob } from '../../src/engine/engine.ts';
-import { createSerialWork } from '../../src/engine/processes/work-in-flight.ts';
+import { WorkInFlight } from '../../src/engine/processes/work-in-flight.ts';
 import { job, probabilitiesOf, startEngine, terms } from './support/engine.ts';
 import { modelsFolder, writePackage } from './support/packages.ts';
 
@@ -38,7 +38,7 @@ for (const where of ['input', 'instruction', 'choices'] as const) {
 }
 
 test('what passes takes time of its own, and none of what it passes', (t) => {
-  const work = createSerialWork();
+  const work = new WorkInFlight(1);
   work.add(1, 100, 1_000);
   work.add(2, 10, 1_020);
   t.is(work.remaining(1_020), 90);

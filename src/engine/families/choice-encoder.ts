@@ -4,7 +4,7 @@
  */
 import { boundedTokens, COUNTING_FACTOR } from '../text/bounded-tokens.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
-import { ChoiceTooLong, pauseOf, type RunControl } from './family.ts';
+import { ChoiceTooLong, type RunControl } from './family.ts';
 
 /**
  * The result of encoding a list of choices: the vectors in order, how many of them had to be computed, and how many
@@ -74,9 +74,9 @@ export function createChoiceTokens(
   words?: (choice: string) => string,
 ): ChoiceTokens {
   return async (choices, control) => {
-    const pause = pauseOf(control);
     const all: (readonly number[])[] = [];
-    for (const choice of choices) all.push(await tokensOfChoice(tokenizer, choice, limit, pause, words?.(choice)));
+    for (const choice of choices)
+      all.push(await tokensOfChoice(tokenizer, choice, limit, control.pause, words?.(choice)));
     return all;
   };
 }

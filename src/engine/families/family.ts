@@ -54,10 +54,10 @@ export interface RunControl {
   /** Called before every graph run: reports progress and throws JobStopped when the job is no longer wanted. */
   checkpoint(): void;
   /**
-   * Awaited between pieces of a text; without it there is a checkpoint and a turn of the event loop, see `pauseOf`.
+   * Awaited between pieces of a text: a checkpoint, and a turn of the event loop in which a cancellation can be read.
    * Rejects with JobStopped.
    */
-  pause?(): Promise<void>;
+  readonly pause: () => Promise<void>;
   /** Aborted when the job is no longer wanted, so that waiting for a server ends at once. */
   readonly signal: AbortSignal;
   /** When the answer becomes worthless, on the clock of `performance.now()`. */
@@ -71,23 +71,11 @@ export interface RunControl {
 /** The control of work that no caller asked for: it is never stopped and keeps nothing in the cache. */
 export const unhindered: RunControl = {
   checkpoint() {},
+  pause: () => nextTurn(),
   signal: new AbortController().signal,
   deadline: Number.POSITIVE_INFINITY,
   vectors: { get: () => undefined, set() {}, ofStage: () => unhindered.vectors },
 };
-
-/**
- * What is awaited between pieces of a text: at least a checkpoint, and a turn of the event loop in which a cancellation
- * can be read.
- */
-export function pauseOf(control: Pick<RunControl, 'checkpoint' | 'pause'>): () => Promise<void> {
-  const { checkpoint, pause } = control;
-  if (pause !== undefined) return pause;
-  return async () => {
-    checkpoint();
-    await nextTurn();
-  };
-}
 
 /** A premise: the tokens of the two texts, within the model's limit. */
 export interface Premise {

@@ -14,7 +14,7 @@ import type { CostProfile } from '../cost-profile.ts';
 import { type Checker, readOptions } from '../packages/manifest.ts';
 import { boundedTokens } from '../text/bounded-tokens.ts';
 import { createChoiceTokens, meanTokens } from './choice-encoder.ts';
-import { type Family, type FamilyParts, type Graph, pauseOf, type RunControl, type Tensor } from './family.ts';
+import type { Family, FamilyParts, Graph, RunControl, Tensor } from './family.ts';
 import { checkLength } from './sentence-encoder.ts';
 import { type EncoderOptions, measureCurve, readEncoderOptions } from './temperature.ts';
 import { softmax } from './vectors.ts';
@@ -52,7 +52,7 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
     const parts: (readonly number[])[] = [];
     for (const part of hypothesis.split('{choice}')) {
       const text = fillTemplate(part, { choice: '', instruction });
-      const read = await boundedTokens(tokenizer, text, Number.POSITIVE_INFINITY, pauseOf(control));
+      const read = await boundedTokens(tokenizer, text, Number.POSITIVE_INFINITY, control.pause);
       parts.push(read.kind === 'tokens' ? read.ids : []);
     }
     return (choice) => {

@@ -1,7 +1,7 @@
 /** Reads a premise: tokenises instruction and input, and counts the tokens against the model's limit. */
 import { boundedTokens, COUNTING_FACTOR } from '../text/bounded-tokens.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
-import { type Premise, pauseOf, type RunControl } from './family.ts';
+import type { Premise, RunControl } from './family.ts';
 
 /** The texts of a premise. */
 export interface PremiseTexts {
@@ -19,9 +19,8 @@ export async function readPremise(
   tokenizer: TextTokenizer,
   { input, instruction }: PremiseTexts,
   limit: number,
-  control: Pick<RunControl, 'checkpoint' | 'pause'>,
+  { pause }: Pick<RunControl, 'pause'>,
 ): Promise<PremiseReading> {
-  const pause = pauseOf(control);
   const bound = COUNTING_FACTOR * limit;
   const instructionTokens = await boundedTokens(tokenizer, instruction, bound, pause);
   const inputTokens = await boundedTokens(tokenizer, input, bound, pause);

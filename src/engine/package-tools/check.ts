@@ -109,40 +109,42 @@ export async function checkPackage(
   const remote = isRemote(found.manifest.family);
   if (found.problems.length > 0) return { kind: 'broken', problems: found.problems };
 
-  const ended = Promise.withResolvers<void>();
   let reason = '';
+  const ignore = (): undefined => {};
   const token = tokenVariableOf(found.manifest.options);
   const variables = remote && token !== undefined ? [token] : [];
   const engine = new EngineProcess('check', { ...settings, variables }, 1, {
-    finished() {},
-    memory() {},
-    unready() {},
-    calls() {},
-    passable() {},
-    gone(death) {
+    wanted: () => [],
+    turn: async () => ignore,
+    misfit: ignore,
+    loaded: ignore,
+    unready: ignore,
+    rollOut: ignore,
+    serves: ignore,
+    replaced: ignore,
+    finished: ignore,
+    passable: ignore,
+    calls: ignore,
+    gone(_, death) {
       reason = death.reason;
-      ended.resolve();
     },
   });
   const began = performance.now();
-  const loading = createRevision(found, 1);
   const timer = setTimeout(
     () => engine.kill({ cause: 'stuck', reason: 'killed: it did not finish in time' }),
     settings.loadStuckAfterMs,
   );
-  const outcome = await engine.load(loading);
+  const outcome = await engine.load(createRevision(found, 1));
   const load = performance.now() - began;
   clearTimeout(timer);
-  const profile = engine.models.get(loading.key);
   const { resident } = engine;
-  engine.drain();
-  await ended.promise;
+  engine.dismiss();
+  await engine.ended;
 
   if (outcome.kind === 'gone') return { kind: 'broken', problems: [`the process that loaded it ${reason}`] };
   if (outcome.kind === 'failed' && outcome.away === true) return { kind: 'server_away', problems: outcome.problems };
-  if (outcome.kind === 'failed' || profile === undefined) {
-    return { kind: 'broken', problems: outcome.kind === 'failed' ? outcome.problems : [] };
-  }
+  if (outcome.kind === 'failed') return { kind: 'broken', problems: outcome.problems };
+  const { profile } = outcome;
   const { limits } = found.manifest;
   const problem = limitsProblem(profile, found.manifest, settings.largestRequestMs);
   if (problem !== undefined) return { kind: 'broken', problems: [problem], tooLarge: true };

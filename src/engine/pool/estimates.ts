@@ -1,6 +1,6 @@
 /** Estimates what jobs take: from the profile that their model's family measured, and from what earlier jobs took. */
 import { LRUCache } from 'lru-cache';
-import type { CostProfile } from '../cost-profile.ts';
+import type { CostProfile, JobSize } from '../cost-profile.ts';
 import type { CallerTerms, ModelLimits, ScoreJob } from '../engine.ts';
 import { jobCost } from '../job-cost.ts';
 import { isRemote, type Manifest } from '../packages/manifest.ts';
@@ -30,14 +30,6 @@ export function shapeOf(
   for (const choice of choices) choicesLength += choice.length;
   const caller = `${keyed ? 'key' : 'address'} ${tenant}`;
   return { revision, caller, premiseLength: input.length + instruction.length, choices: choices.length, choicesLength };
-}
-
-/** Estimates, in milliseconds of one engine. */
-export interface Estimates {
-  /** `encoded`: whether the engine that will run it has encoded the choices before. */
-  cost(shape: JobShape, encoded: boolean): number;
-  /** Learns from a job that ran and that kept its engine for `occupied` milliseconds, messages included. */
-  observe(shape: JobShape, result: ScoredResult, occupied: number): void;
 }
 
 /** A number that was learnt, and when it last was, in milliseconds of the clock. */
@@ -74,55 +66,72 @@ const PER_CHARACTER = 0.0004;
 const UNKNOWN_COST = 50;
 
 /**
- * Estimates without experience. What they learn about a model is forgotten with its revision. `clock` gives
- * milliseconds.
+ * Estimates in milliseconds of one engine, without experience at first. What they learn about a model is forgotten with
+ * its revision.
  */
-export function createEstimates(clock: () => number = () => performance.now()): Estimates {
-  const experiences = new WeakMap<Revision, Experience>();
+export class Estimates {
+  readonly #clock: () => number;
+  readonly #experiences = new WeakMap<Revision, Experience>();
 
-  const remembered = (learnt: Learnt | undefined, usual: number, halfLife: number): number =>
-    learnt === undefined ? usual : usual + (learnt.value - usual) * 0.5 ** ((clock() - learnt.at) / halfLife);
-  const densityOf = ({ revision, caller }: JobShape): number =>
-    remembered(experiences.get(revision)?.densities.get(caller), USUAL_DENSITY, DENSITY_HALF_LIFE);
-  const slownessOf = (revision: Revision): number =>
-    remembered(experiences.get(revision)?.slowness, USUAL_SLOWNESS, SLOWNESS_HALF_LIFE);
+  /** `clock` gives milliseconds. */
+  constructor(clock: () => number = () => performance.now()) {
+    this.#clock = clock;
+  }
+
+  /** `encoded`: whether the engine that will run it has encoded the choices before. */
+  cost(shape: JobShape, encoded: boolean): number {
+    const { revision, premiseLength, choices, choicesLength } = shape;
+    const { profile } = revision;
+    if (choices === 0) return readingCost(shape, 0);
+    if (profile === undefined) return UNKNOWN_COST;
+    const density = this.#densityOf(shape);
+    const misses = encoded && profile.choicesCached ? 0 : choices;
+    const size = sizeOf(shape, premiseLength * density, misses, (choicesLength / choices) * density);
+    return this.#slownessOf(revision) * (jobCost(profile, size) + readingCost(shape, misses));
+  }
+
+  /** Learns from a job that ran and that kept its engine for `occupied` milliseconds, messages included. */
+  observe(shape: JobShape, { inputTokens, encoded, choiceTokens }: ScoredResult, occupied: number): void {
+    const { revision, caller, premiseLength, choices, choicesLength } = shape;
+    const profile: CostProfile | undefined = revision.profile;
+    // A job that only reads says nothing about what decisions take.
+    if (profile === undefined || choices === 0) return;
+    const [density, slowness] = [this.#densityOf(shape), this.#slownessOf(revision)];
+    const misses = profile.choicesCached ? encoded : choices;
+    const size = sizeOf(shape, inputTokens, misses, choiceTokens ?? (choicesLength / choices) * density);
+    const seen = Math.min(50, Math.max(0.2, occupied / (jobCost(profile, size) + readingCost(shape, misses))));
+    const densities = this.#experiences.get(revision)?.densities ?? newDensities();
+    densities.set(caller, this.#learn(density, Math.min(MOST_DENSITY, inputTokens / Math.max(1, premiseLength))));
+    this.#experiences.set(revision, { densities, slowness: this.#learn(slowness, seen) });
+  }
+
+  #densityOf({ revision, caller }: JobShape): number {
+    return this.#recall(this.#experiences.get(revision)?.densities.get(caller), USUAL_DENSITY, DENSITY_HALF_LIFE);
+  }
+
+  #slownessOf(revision: Revision): number {
+    return this.#recall(this.#experiences.get(revision)?.slowness, USUAL_SLOWNESS, SLOWNESS_HALF_LIFE);
+  }
+
+  #recall(learnt: Learnt | undefined, usual: number, halfLife: number): number {
+    return learnt === undefined
+      ? usual
+      : usual + (learnt.value - usual) * 0.5 ** ((this.#clock() - learnt.at) / halfLife);
+  }
+
   /** Moves a remembered number a little towards what was seen. */
-  const learn = (before: number, seen: number): Learnt => ({
-    value: before + LEARNING_RATE * (seen - before),
-    at: clock(),
-  });
+  #learn(before: number, seen: number): Learnt {
+    return { value: before + LEARNING_RATE * (seen - before), at: this.#clock() };
+  }
+}
 
-  const sizeOf = ({ revision, choices }: JobShape, tokens: number, encoded: number, choiceTokens: number) => ({
-    premiseTokens: Math.min(tokens, revision.manifest.limits.inputTokens),
+function sizeOf({ revision, choices }: JobShape, tokens: number, encoded: number, choiceTokens: number): JobSize {
+  const { inputTokens, candidateTokens } = revision.manifest.limits;
+  return {
+    premiseTokens: Math.min(tokens, inputTokens),
     choices,
     uncached: encoded,
-    choiceTokens: Math.min(choiceTokens, revision.manifest.limits.candidateTokens),
-  });
-
-  return {
-    cost(shape, encoded) {
-      const { revision, premiseLength, choices, choicesLength } = shape;
-      const { profile } = revision;
-      if (choices === 0) return readingCost(shape, 0);
-      if (profile === undefined) return UNKNOWN_COST;
-      const density = densityOf(shape);
-      const misses = encoded && profile.choicesCached ? 0 : choices;
-      const size = sizeOf(shape, premiseLength * density, misses, (choicesLength / choices) * density);
-      return slownessOf(revision) * (jobCost(profile, size) + readingCost(shape, misses));
-    },
-    observe(shape, { inputTokens, encoded, choiceTokens }, occupied) {
-      const { revision, caller, premiseLength, choices, choicesLength } = shape;
-      const profile: CostProfile | undefined = revision.profile;
-      // A job that only reads says nothing about what decisions take.
-      if (profile === undefined || choices === 0) return;
-      const [density, slowness] = [densityOf(shape), slownessOf(revision)];
-      const misses = profile.choicesCached ? encoded : choices;
-      const size = sizeOf(shape, inputTokens, misses, choiceTokens ?? (choicesLength / choices) * density);
-      const seen = Math.min(50, Math.max(0.2, occupied / (jobCost(profile, size) + readingCost(shape, misses))));
-      const densities = experiences.get(revision)?.densities ?? newDensities();
-      densities.set(caller, learn(density, Math.min(MOST_DENSITY, inputTokens / Math.max(1, premiseLength))));
-      experiences.set(revision, { densities, slowness: learn(slowness, seen) });
-    },
+    choiceTokens: Math.min(choiceTokens, candidateTokens),
   };
 }
 

@@ -2,8 +2,6 @@
  * The queue of decisions that wait for an engine. Callers with a key and those without are served in equal shares of
  * cost while both wait, and within each of the two, tenants are served by deficit round robin.
  */
-import { createHeap, type Heap } from './heap.ts';
-
 /** What the queue must know of an item. */
 export interface QueueItem extends RingItem {
   readonly keyed: boolean;
@@ -19,21 +17,6 @@ export interface Backlog {
   readonly cost: number;
 }
 
-/** Items that wait, in fair order. `T` is a job in the service, less in tests. */
-export interface FairQueue<T extends QueueItem> {
-  add(item: T): void;
-  /** Takes an item out; false if it was not waiting. */
-  remove(item: T): boolean;
-  /** Takes out the next item in fair order that is eligible; undefined if there is none. */
-  take(eligible: (item: T) => boolean): T | undefined;
-  /** All items, in no particular order. */
-  all(): readonly T[];
-  /** How much waits: all of it, or only that of callers without a key. */
-  backlog(of: 'all' | 'anonymous'): Backlog;
-  /** The most cost that is served before an item of cost `own` that the tenant adds now. */
-  costAhead(tenant: string, keyed: boolean, own: number): number;
-}
-
 interface Side<T extends QueueItem> {
   readonly ring: TenantRing<T>;
   readonly backlog: { jobs: number; bytes: number; cost: number };
@@ -41,66 +24,85 @@ interface Side<T extends QueueItem> {
   served: number;
 }
 
-/** A queue without items. */
-export function createFairQueue<T extends QueueItem>(): FairQueue<T> {
-  const side = (): Side<T> => ({
-    ring: new TenantRing<T>(),
-    backlog: { jobs: 0, bytes: 0, cost: 0 },
-    served: 0,
-  });
-  const keyed = side();
-  const anonymous = side();
+/** Items that wait, in fair order. `T` is a job in the service, less in tests. */
+export class FairQueue<T extends QueueItem> {
+  readonly #keyed: Side<T> = newSide();
+  readonly #anonymous: Side<T> = newSide();
 
-  const count = ({ backlog }: Side<T>, { bytes, cost }: T, sign: 1 | -1): void => {
-    backlog.jobs += sign;
-    backlog.bytes += sign * bytes;
-    // Sums of floating-point costs drift; an empty side costs nothing.
-    backlog.cost = backlog.jobs === 0 ? 0 : backlog.cost + sign * cost;
-  };
+  add(item: T): void {
+    const [own, other] = this.#sides(item.keyed);
+    // A side that had nothing to serve has no claim on the time that the other used.
+    if (own.backlog.jobs === 0) own.served = Math.max(own.served, other.served);
+    own.ring.add(item);
+    count(own, item, 1);
+  }
 
-  return {
-    add(item) {
-      const [own, other] = item.keyed ? [keyed, anonymous] : [anonymous, keyed];
-      // A side that had nothing to serve has no claim on the time that the other used.
-      if (own.backlog.jobs === 0) own.served = Math.max(own.served, other.served);
-      own.ring.add(item);
-      count(own, item, 1);
-    },
-    remove(item) {
-      const own = item.keyed ? keyed : anonymous;
-      if (!own.ring.remove(item)) return false;
-      count(own, item, -1);
-      return true;
-    },
-    take(eligible) {
-      const order = keyed.served <= anonymous.served ? [keyed, anonymous] : [anonymous, keyed];
-      for (const each of order) {
-        const item = each.ring.take(eligible);
-        if (item === undefined) continue;
-        each.served += item.cost;
-        count(each, item, -1);
-        return item;
-      }
-      return undefined;
-    },
-    all: () => [...keyed.ring.all(), ...anonymous.ring.all()],
-    backlog(of) {
-      if (of === 'anonymous') return { ...anonymous.backlog };
-      return {
-        jobs: keyed.backlog.jobs + anonymous.backlog.jobs,
-        bytes: keyed.backlog.bytes + anonymous.backlog.bytes,
-        cost: keyed.backlog.cost + anonymous.backlog.cost,
-      };
-    },
-    costAhead(tenant, isKeyed, own) {
-      const [mine, other] = isKeyed ? [keyed, anonymous] : [anonymous, keyed];
-      const tenantCost = mine.ring.costOf(tenant) + own;
-      // While this tenant's cost is served, every other tenant of its side gets at most as much, and the other side as
-      // much as all of them.
-      const sameSide = Math.min(mine.backlog.cost, tenantCost * Math.max(1, mine.ring.tenants));
-      return sameSide + Math.min(other.backlog.cost, sameSide + own);
-    },
-  };
+  /** Takes an item out; false if it was not waiting. */
+  remove(item: T): boolean {
+    const [own] = this.#sides(item.keyed);
+    if (!own.ring.remove(item)) return false;
+    count(own, item, -1);
+    return true;
+  }
+
+  /** Takes out the next item in fair order that is eligible; undefined if there is none. */
+  take(eligible: (item: T) => boolean): T | undefined {
+    for (const each of this.#sides(this.#keyed.served <= this.#anonymous.served)) {
+      const item = each.ring.take(eligible);
+      if (item === undefined) continue;
+      each.served += item.cost;
+      count(each, item, -1);
+      return item;
+    }
+    return undefined;
+  }
+
+  /** All items, in no particular order. */
+  all(): readonly T[] {
+    return [...this.#keyed.ring.all(), ...this.#anonymous.ring.all()];
+  }
+
+  /** How much waits: all of it, or only that of callers without a key. */
+  backlog(of: 'all' | 'anonymous'): Backlog {
+    const [keyed, anonymous] = [this.#keyed.backlog, this.#anonymous.backlog];
+    if (of === 'anonymous') return { ...anonymous };
+    return {
+      jobs: keyed.jobs + anonymous.jobs,
+      bytes: keyed.bytes + anonymous.bytes,
+      cost: keyed.cost + anonymous.cost,
+    };
+  }
+
+  /** The cost of what the tenant has waiting. */
+  costOf(tenant: string, keyed: boolean): number {
+    return this.#sides(keyed)[0].ring.costOf(tenant);
+  }
+
+  /** The most cost that is served before an item of cost `own` that the tenant adds now. */
+  costAhead(tenant: string, keyed: boolean, own: number): number {
+    const [mine, other] = this.#sides(keyed);
+    const tenantCost = mine.ring.costOf(tenant) + own;
+    // While this tenant's cost is served, every other tenant of its side gets at most as much, and the other side as
+    // much as all of them.
+    const sameSide = Math.min(mine.backlog.cost, tenantCost * Math.max(1, mine.ring.tenants));
+    return sameSide + Math.min(other.backlog.cost, sameSide + own);
+  }
+
+  /** Both sides, that of callers with a key first if `keyed`. */
+  #sides(keyed: boolean): readonly [Side<T>, Side<T>] {
+    return keyed ? [this.#keyed, this.#anonymous] : [this.#anonymous, this.#keyed];
+  }
+}
+
+function newSide<T extends QueueItem>(): Side<T> {
+  return { ring: new TenantRing<T>(), backlog: { jobs: 0, bytes: 0, cost: 0 }, served: 0 };
+}
+
+function count<T extends QueueItem>({ backlog }: Side<T>, { bytes, cost, after }: T, sign: 1 | -1): void {
+  backlog.jobs += sign;
+  backlog.bytes += sign * bytes;
+  // Sums of floating-point costs drift; an empty side costs nothing.
+  backlog.cost = backlog.jobs === 0 ? 0 : backlog.cost + sign * (cost + after);
 }
 
 // Deficit round robin over tenants, in cost: each visit gives a tenant one quantum, and it is served while it has some
@@ -113,13 +115,16 @@ export interface RingItem {
   readonly tenant: string;
   /** Milliseconds on one core. */
   readonly cost: number;
+  /** Milliseconds of what will be added in its place when it is done: the rest of a catalog of which it is a piece. */
+  readonly after: number;
   /** Within a tenant the smallest is first; equal ones in the order of `sequence`. */
   readonly rank: number;
   readonly sequence: number;
 }
 
 interface Tenant<T> {
-  readonly items: Heap<T>;
+  /** In the order in which they are served. */
+  readonly items: T[];
   deficit: number;
   cost: number;
 }
@@ -145,8 +150,8 @@ export class TenantRing<T extends RingItem> {
 
   add(item: T): void {
     const tenant = this.#ring.get(item.tenant) ?? this.#enter(item.tenant);
-    tenant.items.push(item);
-    tenant.cost += item.cost;
+    tenant.items.splice(placeOf(item, tenant.items), 0, item);
+    tenant.cost += item.cost + item.after;
   }
 
   /** Returns whether it was there. */
@@ -167,7 +172,7 @@ export class TenantRing<T extends RingItem> {
 
   /** All items, in no particular order. */
   all(): readonly T[] {
-    return [...this.#ring.values()].flatMap(({ items }) => items.all());
+    return [...this.#ring.values()].flatMap(({ items }) => items);
   }
 
   #enter(name: string): Tenant<T> {
@@ -175,7 +180,7 @@ export class TenantRing<T extends RingItem> {
     this.#debts.delete(name);
     const owed = debt === undefined ? 0 : Math.min(0, debt.deficit + (this.#round - debt.round) * QUANTUM);
     const tenant = {
-      items: createHeap<T>((a, b) => a.rank < b.rank || (a.rank === b.rank && a.sequence < b.sequence)),
+      items: [],
       deficit: owed + QUANTUM,
       cost: 0,
     };
@@ -205,25 +210,31 @@ export class TenantRing<T extends RingItem> {
   }
 
   #removeFrom(tenant: Tenant<T>, item: T): boolean {
-    if (!tenant.items.remove(item)) return false;
-    tenant.cost -= item.cost;
-    if (tenant.items.size === 0) this.#leave(item.tenant, tenant);
+    const place = placeOf(item, tenant.items);
+    if (tenant.items[place] !== item) return false;
+    tenant.items.splice(place, 1);
+    tenant.cost -= item.cost + item.after;
+    if (tenant.items.length === 0) this.#leave(item.tenant, tenant);
     return true;
   }
 
-  /** Visits every tenant once, or until one is served. */
+  /**
+   * Visits every tenant once, or until one is served. One whose first item is not eligible keeps its place: what waits
+   * for one engine must not lose its turn there whenever another engine is free.
+   */
   #visit(eligible: (item: T) => boolean): T | undefined {
-    for (let left = this.#ring.size; left > 0; left--) {
-      const [next] = this.#ring;
-      if (next === undefined) return undefined;
-      const [name, tenant] = next;
-      const first = tenant.items.peek() as T;
-      if (tenant.deficit > 0 && eligible(first)) {
+    let left = this.#ring.size;
+    // Those that are put at the end are not visited again.
+    for (const [name, tenant] of this.#ring) {
+      if (left-- === 0) return undefined;
+      const first = tenant.items[0] as T;
+      if (!eligible(first)) continue;
+      if (tenant.deficit > 0) {
         tenant.deficit -= first.cost;
         this.#removeFrom(tenant, first);
         return first;
       }
-      if (tenant.deficit <= 0) tenant.deficit += QUANTUM;
+      tenant.deficit += QUANTUM;
       this.#rotate(name, tenant);
     }
     return undefined;
@@ -231,13 +242,24 @@ export class TenantRing<T extends RingItem> {
 
   /** Skips the rounds in which nobody could be served, all at once. Returns whether somebody can be served now. */
   #skipRounds(eligible: (item: T) => boolean): boolean {
-    const tenants = [...this.#ring.values()];
-    let least = Number.NEGATIVE_INFINITY;
-    for (const { items, deficit } of tenants) if (eligible(items.peek() as T)) least = Math.max(least, deficit);
+    const tenants = [...this.#ring.values()].filter(({ items }) => eligible(items[0] as T));
+    const least = Math.max(...tenants.map(({ deficit }) => deficit));
     if (least === Number.NEGATIVE_INFINITY) return false;
     const rounds = Math.max(0, Math.floor(-least / QUANTUM) + 1);
     for (const tenant of tenants) if (tenant.deficit <= 0) tenant.deficit += rounds * QUANTUM;
     this.#round += rounds;
     return true;
   }
+}
+
+/** The place of an item among sorted ones, or where it belongs. */
+function placeOf<T extends RingItem>(item: T, sorted: readonly T[]): number {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const { rank, sequence } = sorted[middle] as T;
+    if (rank < item.rank || (rank === item.rank && sequence < item.sequence)) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }

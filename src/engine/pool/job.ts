@@ -1,20 +1,27 @@
-/** One decision on its way through the pool: the job, its deadline, and what its caller is told about it. */
+/** One job on its way through the pool: a decision or a piece of a preparation, its deadline, and who hears of it. */
 import type { JobTerms, ScoreJob, ScoreOutcome } from '../engine.ts';
 import type { Revision } from '../packages/revisions.ts';
 import type { EngineProcess } from '../processes/engine-process.ts';
+import type { EngineSlot } from '../processes/engine-slot.ts';
 import type { ChoiceSet } from '../processes/work-in-flight.ts';
-import type { JobResult } from '../worker/messages.ts';
+import type { JobResult, PrepareMessage, ScoreMessage } from '../worker/messages.ts';
 import type { JobShape } from './estimates.ts';
 import type { QueueItem } from './fair-queue.ts';
-import { createHeap } from './heap.ts';
 
-/** A job that was admitted. */
+/** What an engine process is asked to do. */
+export type Task =
+  | Pick<ScoreMessage, 'kind' | 'input' | 'instruction' | 'choices' | 'vector'>
+  | Pick<PrepareMessage, 'kind' | 'choices' | 'all'>;
+
+/** A job that is taken in, or about to be. */
 export interface Job extends QueueItem {
   readonly id: number;
   readonly revision: Revision;
-  readonly request: ScoreJob;
+  readonly task: Task;
   readonly shape: JobShape;
   readonly choiceSet: ChoiceSet;
+  /** The only place where it may run; undefined if it may run anywhere. */
+  readonly slot: EngineSlot | undefined;
   readonly arrived: number;
   readonly deadline: number;
   /** How many engines have failed at it. */
@@ -26,32 +33,34 @@ export interface Job extends QueueItem {
   sentAt: number;
   /** Whether the caller has been answered. */
   answered: boolean;
-  readonly answer: Answer;
-}
-
-/** How a caller hears of its job. Each function is called at most once, and only one of `resolve` and `reject`. */
-export interface Answer {
-  resolve(outcome: ScoreOutcome): void;
-  reject(error: Error): void;
-  /** The job no longer takes up anything. */
+  /** How the caller hears of it: one of the two is called once. */
+  readonly answer: PromiseWithResolvers<Answered>;
+  /** Called once: the job no longer takes up anything. */
   released(): void;
 }
 
-/** What a job is made of. */
+/** A final result: no other engine is asked for one. */
+export type Settled = Exclude<JobResult, { readonly kind: 'failed' }>;
+
+/** A result that a caller hears of. */
+export type Answered = Exclude<Settled, { readonly kind: 'unavailable' | 'canceled' }>;
+
+/** What a job is made of. `id` numbers the jobs in the order of their arrival. */
 export interface NewJob
-  extends Pick<Job, 'sequence' | 'revision' | 'request' | 'shape' | 'choiceSet' | 'cost' | 'arrived' | 'answer'> {
+  extends Pick<Job, 'id' | 'revision' | 'task' | 'shape' | 'choiceSet' | 'cost' | 'after' | 'slot' | 'arrived'> {
   readonly terms: JobTerms;
 }
 
 /** A job that waits. */
 export function createJob({ terms, ...facts }: NewJob): Job {
-  const { shape, sequence, arrived, cost } = facts;
+  const { id, shape, slot, arrived, cost, after } = facts;
   return {
     ...facts,
-    id: sequence,
+    sequence: id,
     bytes: 2 * (shape.premiseLength + shape.choicesLength),
-    rank: rankOf(arrived, cost, terms),
-    tenant: terms.tenant,
+    rank: rankOf(arrived, cost + after, terms),
+    // What waits for one engine must not hold up what the others could do for the same tenant.
+    tenant: slot === undefined ? terms.tenant : `${terms.tenant}\n${slot.name}`,
     keyed: terms.keyed,
     deadline: terms.deadline,
     failures: 0,
@@ -59,6 +68,8 @@ export function createJob({ terms, ...facts }: NewJob): Job {
     process: undefined,
     sentAt: 0,
     answered: false,
+    answer: Promise.withResolvers(),
+    released: () => terms.released?.(),
   };
 }
 
@@ -73,84 +84,16 @@ export function rankOf(arrived: number, cost: number, { deadline }: Pick<JobTerm
   return arrived + Math.min(PATIENCE * cost, Math.max(0, deadline - arrived - cost) / 4);
 }
 
-/** Something that is worthless after `deadline`, milliseconds on the clock of `performance.now()`. */
-export interface Due {
-  readonly deadline: number;
+/** The outcome that the caller of a decision gets for an engine's result. */
+export function outcomeOf(result: Answered, { arrived, sentAt }: Job): ScoreOutcome {
+  if (result.kind === 'prepared') throw new Error('a decision ended as prepared');
+  if (result.kind !== 'scored') return result;
+  const { probabilities, vector, inputTokens, unread, tokenize, infer, waited } = result;
+  const timings = { queue: sentAt - arrived + waited, tokenize, infer };
+  return { kind: 'scored', probabilities, vector, inputTokens, unread, timings };
 }
 
-/** The deadlines being watched. */
-export interface Deadlines<T extends Due> {
-  add(item: T): void;
-  remove(item: T): void;
-  readonly size: number;
-}
-
-// The longest delay that a timer takes, milliseconds.
-const MAX_TIMER = 2 ** 31 - 1;
-
-/**
- * Calls `passed` once for every item whose deadline passes before it is removed; the item is then no longer watched.
- */
-export function createDeadlines<T extends Due>(passed: (item: T) => void): Deadlines<T> {
-  const heap = createHeap<T>((a, b) => a.deadline < b.deadline);
-  let timer: NodeJS.Timeout | undefined;
-  let timerAt = Number.POSITIVE_INFINITY;
-
-  const arm = (): void => {
-    const next = heap.peek()?.deadline ?? Number.POSITIVE_INFINITY;
-    // A timer that fires too early for its successor costs one wake-up; setting it anew for every job would cost more.
-    if (next >= timerAt) return;
-    clearTimeout(timer);
-    timerAt = next;
-    timer = setTimeout(fire, Math.min(MAX_TIMER, Math.max(0, Math.ceil(next - performance.now()))));
-  };
-
-  const fire = (): void => {
-    timerAt = Number.POSITIVE_INFINITY;
-    timer = undefined;
-    const now = performance.now();
-    for (let first = heap.peek(); first !== undefined && first.deadline <= now; first = heap.peek()) {
-      heap.pop();
-      passed(first);
-    }
-    arm();
-  };
-
-  return {
-    add(item) {
-      heap.push(item);
-      arm();
-    },
-    remove(item) {
-      heap.remove(item);
-      if (heap.size > 0) return;
-      // Nothing to wait for: the timer must not keep the process alive.
-      clearTimeout(timer);
-      timerAt = Number.POSITIVE_INFINITY;
-    },
-    get size() {
-      return heap.size;
-    },
-  };
-}
-
-/** A final result: no other engine is asked for one. */
-export type Settled = Exclude<JobResult, { readonly kind: 'failed' }>;
-
-/** The outcome that the caller gets for an engine's result. */
-export function outcomeOf(result: Exclude<Settled, { kind: 'unavailable' | 'canceled' }>, job: Job): ScoreOutcome {
-  if (result.kind === 'scored') {
-    const { probabilities, vector, inputTokens, unread, tokenize, infer, waited } = result;
-    return {
-      kind: 'scored',
-      probabilities,
-      vector,
-      inputTokens,
-      unread,
-      timings: { queue: job.sentAt - job.arrived + waited, tokenize, infer },
-    };
-  }
-  if (result.kind === 'input_too_long' || result.kind === 'choice_too_long') return result;
-  // A decision never ends as prepared.
-  throw new Error(`a decision ended as ${result.kind}`);
+/** The task of a decision. */
+export function taskOf({ input, instruction, choices, vector = false }: ScoreJob): Task {
+  return { kind: 'score', input, instruction, choices, vector };
 }

@@ -1,5 +1,5 @@
 /**
- * The pool: takes decisions in, queues them fairly, gives each to the engine that will be done with it first, and
+ * The pool: takes jobs in, queues them fairly, gives each to the engine that will be done with it first, and
  * follows every job to its end. A caller is answered at once when it leaves or its time is up; the engine is free again
  * when the run ends.
  *
@@ -7,6 +7,7 @@
  */
 import type { CallerTerms, JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
 import {
+  EngineClosing,
   EngineFailed,
   EngineOverloaded,
   JobAbandoned,
@@ -15,98 +16,104 @@ import {
   ModelUnavailable,
 } from '../errors.ts';
 import type { EngineLogger, EngineSettings } from '../options.ts';
+import { isRemote } from '../packages/manifest.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
 import type { EngineProcess } from '../processes/engine-process.ts';
 import type { EngineSlot } from '../processes/engine-slot.ts';
 import { blamesJob, type Death } from '../processes/recycling.ts';
-import { type JobResult, PASSING_LENGTH } from '../worker/messages.ts';
-import { type Admission, createAdmission, Intake } from './admission.ts';
-import { createEstimates, type Estimates, shapeOf } from './estimates.ts';
-import { type Backlog, createFairQueue, type FairQueue } from './fair-queue.ts';
-import { createDeadlines, type Deadlines, type Job, outcomeOf, type Settled } from './job.ts';
-import { Preparations, type PrepareRequest } from './preparations.ts';
-
-/** What a pool is made of. */
-export interface PoolOptions {
-  readonly settings: EngineSettings;
-  readonly revisions: Revisions;
-  /** Where its engines run; more may be added later. */
-  readonly slots: readonly EngineSlot[];
-  /** Is told of jobs that are given up because their engine ended while working on them. */
-  abandoned(death: Death): void;
-}
+import { choiceSetOf } from '../processes/work-in-flight.ts';
+import { type JobResult, PASSING_LENGTH, type ScoredResult } from '../worker/messages.ts';
+import { Admission } from './admission.ts';
+import { Estimates, shapeOf } from './estimates.ts';
+import { type Backlog, FairQueue } from './fair-queue.ts';
+import { type Answered, createJob, type Job, outcomeOf, type Settled, taskOf } from './job.ts';
+import { type Preparation, pieceOf, prepareIn } from './preparation.ts';
 
 /** A job that this many engines have failed at has failed. */
 const MAX_FAILURES = 2;
+/** The longest delay that a timer takes, milliseconds. */
+const MAX_TIMER = 2 ** 31 - 1;
 
-/** Decisions in, outcomes out, until it is closed and the last one is over. */
+/** What the processes of all groups have done since the start, as `EngineStats` says. */
+export class Tally {
+  busy = 0;
+  replacements = 0;
+  restarts = 0;
+  readonly abandoned = { stuck: 0, crashed: 0 };
+  readonly choices = { encoded: 0, cached: 0 };
+
+  /** A decision was made here. */
+  scored({ tokenize, infer, encoded, probabilities }: ScoredResult): void {
+    this.busy += tokenize + infer;
+    this.choices.encoded += encoded;
+    this.choices.cached += probabilities.length - encoded;
+  }
+}
+
+/** Jobs in, outcomes out, until it is closed and the last one is over. */
 export class Pool {
-  readonly #options: PoolOptions;
   readonly #logger: EngineLogger;
-  readonly #queue: FairQueue<Job> = createFairQueue<Job>();
+  readonly #revisions: Revisions;
+  readonly #slots: readonly EngineSlot[];
+  readonly #tally: Tally;
+  readonly #queue = new FairQueue<Job>();
   readonly #running = new Map<number, Job>();
-  readonly #estimates: Estimates = createEstimates();
-  readonly #deadlines: Deadlines<Job> = createDeadlines((job) => this.#giveUp(job, new JobDeadlinePassed()));
+  readonly #estimates = new Estimates();
   readonly #admission: Admission;
-  readonly #intake: Intake;
-  readonly #preparations: Preparations;
+  #state: 'open' | 'closing' = 'open';
+  /** Preparations under way. */
+  #preparing = 0;
   #sequence = 0;
   #lastFinish = performance.now();
   #waitingSince = this.#lastFinish;
   readonly #emptied = Promise.withResolvers<void>();
 
-  constructor(options: PoolOptions) {
-    this.#options = options;
-    this.#logger = options.settings.logger;
-    const nextJob = (): number => ++this.#sequence;
-    this.#admission = createAdmission(options.settings, this.#queue, options.slots);
-    this.#intake = new Intake({
-      revisions: options.revisions,
-      estimates: this.#estimates,
-      admission: this.#admission,
-      serving: (revision) => this.#serving(revision),
-      nextJob,
-    });
-    this.#preparations = new Preparations({
-      nextJob,
-      abandoned: options.abandoned,
-      choiceCost: (revision, choices, caller) =>
-        this.#estimates.cost(shapeOf({ input: '', instruction: '', choices }, revision, caller), false) /
-        choices.length,
-    });
+  /** `slots`: where its engines run; more may be added later. */
+  constructor(settings: EngineSettings, revisions: Revisions, slots: readonly EngineSlot[], tally: Tally) {
+    this.#logger = settings.logger;
+    this.#revisions = revisions;
+    this.#slots = slots;
+    this.#tally = tally;
+    this.#admission = new Admission(settings, this.#queue, slots);
   }
 
   /** Makes a decision. Throws the errors of errors.ts. */
   async score(request: ScoreJob, terms: JobTerms): Promise<ScoreOutcome> {
-    const { promise, resolve, reject } = Promise.withResolvers<ScoreOutcome>();
-    const job = this.#intake.takeIn(request, terms, { resolve, reject, released: () => terms.released?.() });
-    this.#options.revisions.count(job.revision, 1);
-    this.#deadlines.add(job);
-    this.#enqueue(job);
-    this.dispatch();
-    const leave = (): void => this.#giveUp(job, new JobCanceled());
-    terms.signal.addEventListener('abort', leave, { once: true });
-    return await promise.finally(() => terms.signal.removeEventListener('abort', leave));
+    let job: Job;
+    try {
+      job = this.#takeIn(request, terms);
+    } catch (error) {
+      terms.released?.();
+      throw error;
+    }
+    return outcomeOf(await this.#perform(job, terms.signal), job);
   }
 
   /** Encodes choices in every engine. Throws the errors of errors.ts. */
-  async prepare(request: PrepareRequest, terms: JobTerms): Promise<PrepareOutcome> {
-    const { revisions } = this.#options;
-    const revision = this.#intake.accept(request, terms, performance.now());
-    const engines = this.#serving(revision);
-    if (engines.length === 0) throw new ModelUnavailable(`${revision.name} has no engine now`, 1);
-    const outcome = this.#preparations.prepare(revision, request, terms, engines);
-    revisions.count(revision, 1);
-    this.dispatch();
-    return await outcome.finally(() => {
-      revisions.count(revision, -1);
+  async prepare(
+    { choices, ...request }: Pick<ScoreJob, 'model' | 'revision' | 'choices'>,
+    terms: JobTerms,
+  ): Promise<PrepareOutcome> {
+    const arrived = performance.now();
+    const revision = this.#accept(request, terms, arrived);
+    const slots = this.#slots.filter(({ process }) => process?.models.has(revision.key));
+    const [first] = slots;
+    if (first === undefined) throw new ModelUnavailable(`${revision.name} has no engine now`, 1);
+    const shape = shapeOf({ input: '', instruction: '', choices }, revision, terms);
+    const choiceSet = choiceSetOf(revision.key, choices, terms);
+    const cost = this.#estimates.cost(shape, false);
+    const preparation: Preparation = { revision, shape, choiceSet, choices, cost, arrived, terms };
+    const nextId = (): number => ++this.#sequence;
+    this.#admission.admit(pieceOf(preparation, first, 0, nextId()), this.#serving(revision));
+    this.#preparing++;
+    this.#revisions.count(revision, 1);
+    try {
+      return await prepareIn(slots, preparation, nextId, (job, signal) => this.#perform(job, signal));
+    } finally {
+      this.#preparing--;
+      this.#revisions.count(revision, -1);
       this.#checkEmpty();
-    });
-  }
-
-  /** Whether choices wait to be prepared in a process. */
-  preparing(process: EngineProcess): boolean {
-    return this.#preparations.waitFor(process);
+    }
   }
 
   /** See `Engine.crowded`. */
@@ -128,15 +135,16 @@ export class Pool {
   /** Gives waiting jobs to engines that are free; called when an engine can do more than before. */
   dispatch(): void {
     for (;;) {
-      const waiting = this.backlog().jobs;
+      // Decisions alone, at least: a preparation has one piece for each slot at most.
+      const waiting = this.backlog().jobs - this.#preparing * this.#slots.length;
       const engines = freeEngines(this.#processes(), waiting);
       if (engines.length === 0) return;
-      if (engines.some((process) => this.#preparations.sendNext(process, waiting > 0))) continue;
       const job = this.#queue.take((each) => engines.some((process) => takes(process, each)));
       if (job === undefined) return;
+      const untilDone = (process: EngineProcess): number => process.remaining() + this.#costOn(job, process);
       const taking = engines.filter((process) => takes(process, job));
-      const process = soonestDone(taking, (each) => this.#costOn(job, each));
-      if (process !== undefined) this.#start(job, process);
+      const [soonest] = taking.sort((a, b) => untilDone(a) - untilDone(b));
+      if (soonest !== undefined) this.#start(job, soonest);
     }
   }
 
@@ -144,10 +152,7 @@ export class Pool {
   finished(process: EngineProcess, id: number, result: JobResult, occupied: number): void {
     this.#lastFinish = performance.now();
     const job = this.#running.get(id);
-    if (job === undefined) {
-      if (this.#preparations.finished(process, id, result)) this.dispatch();
-      return;
-    }
+    if (job === undefined) return;
     if (result.kind === 'failed') {
       this.#logger.error({ model: job.revision.name, problem: result.message }, 'an engine failed at a decision');
       this.#retry(job, result.message);
@@ -164,38 +169,85 @@ export class Pool {
       const job = this.#running.get(id);
       // An engine works on the first of its jobs or on one that passes it; with a concurrency above 1, on all of them.
       const blamed = blamesJob(death) && (place === 0 || process.passable || process.concurrency > 1);
-      if (job === undefined) this.#preparations.ended(id, blamed ? death : undefined);
-      else if (blamed) this.#abandon(job, death);
+      if (job === undefined) continue;
+      if (blamed) this.#abandon(job, death);
       else this.#retry(job, `an engine ${death.reason}`);
     }
-    this.#preparations.lost(process);
+    for (const job of this.#queue.all()) {
+      if (job.slot !== undefined && job.slot.process === undefined)
+        this.#giveUp(job, new EngineFailed('the engine that it waits for has ended'));
+    }
     this.dispatch();
   }
 
   /** Fails the waiting jobs of a model that cannot be served any more. */
   unavailable(revision: Revision): void {
-    this.#preparations.unavailable(revision);
     const error = new ModelUnavailable(`${revision.name} cannot be served now`, 1);
     for (const job of this.#queue.all()) if (job.revision === revision) this.#giveUp(job, error);
   }
 
   /** Refuses new jobs; resolves when there are none left. */
   close(): Promise<void> {
-    this.#intake.close();
+    this.#state = 'closing';
     this.#checkEmpty();
     return this.#emptied.promise;
   }
 
   #processes(): readonly EngineProcess[] {
-    return this.#options.slots.flatMap((slot) => slot.processes);
+    return this.#slots.flatMap((slot) => slot.processes);
   }
 
   #serving({ key }: Revision): readonly EngineProcess[] {
     return this.#processes().filter(({ models }) => models.has(key));
   }
 
-  #costOn({ shape, choiceSet }: Job, { choiceSets }: EngineProcess): number {
-    return this.#estimates.cost(shape, choiceSets.has(choiceSet));
+  /**
+   * The revision that a request is for.
+   * @throws EngineClosing, JobCanceled, JobDeadlinePassed or ModelUnavailable if it cannot be taken in.
+   */
+  #accept({ model, revision: name }: Pick<ScoreJob, 'model' | 'revision'>, terms: JobTerms, arrived: number): Revision {
+    if (this.#state === 'closing') throw new EngineClosing();
+    if (terms.signal.aborted) throw new JobCanceled();
+    if (terms.deadline <= arrived) throw new JobDeadlinePassed();
+    const revision = this.#revisions.find(model, name);
+    if (revision?.state === 'ready') return revision;
+    throw new ModelUnavailable(`${model}@${name} is not served now`, 1);
+  }
+
+  /** A new job for a decision, admitted. */
+  #takeIn(request: ScoreJob, terms: JobTerms): Job {
+    const arrived = performance.now();
+    const revision = this.#accept(request, terms, arrived);
+    const engines = this.#serving(revision);
+    const shape = shapeOf(request, revision, terms);
+    const choiceSet = choiceSetOf(revision.key, request.choices, terms);
+    const known = engines.some(({ choiceSets }) => choiceSets.has(choiceSet.name));
+    const cost = this.#estimates.cost(shape, known);
+    const facts = { id: ++this.#sequence, revision, task: taskOf(request), shape, choiceSet, cost, arrived, terms };
+    const job = createJob({ ...facts, after: 0, slot: undefined });
+    this.#admission.admit(job, engines);
+    return job;
+  }
+
+  /** Queues a job and follows it to its end, or until nobody waits for it any more. */
+  async #perform(job: Job, signal: AbortSignal): Promise<Answered> {
+    const leave = (): void => this.#giveUp(job, new JobCanceled());
+    signal.addEventListener('abort', leave, { once: true });
+    const timeLeft = Math.max(0, Math.ceil(job.deadline - performance.now()));
+    const timer = setTimeout(() => this.#giveUp(job, new JobDeadlinePassed()), Math.min(MAX_TIMER, timeLeft));
+    this.#revisions.count(job.revision, 1);
+    this.#enqueue(job);
+    this.dispatch();
+    try {
+      return await job.answer.promise;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', leave);
+    }
+  }
+
+  #costOn({ shape, choiceSet, slot, cost }: Job, { choiceSets }: EngineProcess): number {
+    return slot === undefined ? this.#estimates.cost(shape, choiceSets.has(choiceSet.name)) : cost;
   }
 
   #enqueue(job: Job): void {
@@ -213,15 +265,13 @@ export class Pool {
       this.#conclude(job);
       return;
     }
-    const { input, instruction, choices, vector = false } = job.request;
     job.state = 'running';
     job.process = process;
     job.sentAt = now;
     this.#running.set(job.id, job);
-    process.choiceSets.add(job.choiceSet);
-    this.#preparations.yielded(process, cost);
+    process.choiceSets.set(job.choiceSet.name, true);
     const { key, part } = job.choiceSet;
-    process.send({ kind: 'score', job: job.id, key, part, input, instruction, choices, vector, timeLeft }, cost);
+    process.send({ ...job.task, job: job.id, key, part, timeLeft }, cost);
   }
 
   /** Answers the caller of a job that its engine is done with. */
@@ -232,11 +282,14 @@ export class Pool {
       this.#reject(job, new ModelUnavailable(`${name}: ${result.message}`, 1));
       return;
     }
-    if (result.kind === 'scored') this.#estimates.observe(job.shape, result, occupied);
-    else process.choiceSets.remove(job.choiceSet);
+    if (result.kind === 'scored') {
+      this.#estimates.observe(job.shape, result, occupied);
+      // What a server does takes no time here.
+      if (!isRemote(job.revision.manifest.family)) this.#tally.scored(result);
+    } else if (result.kind !== 'prepared') process.choiceSets.delete(job.choiceSet.name);
     // The caller of a canceled job has been answered, unless its deadline passed by the engine's clock a moment early.
     if (result.kind === 'canceled') this.#reject(job, new JobDeadlinePassed());
-    else this.#answer(job, () => job.answer.resolve(outcomeOf(result, job)));
+    else this.#answer(job, () => job.answer.resolve(result));
   }
 
   /** Queues a job once more that an engine failed at, if it is still wanted and its model served. */
@@ -254,7 +307,7 @@ export class Pool {
 
   /** Ends a job that may have ended its engine, since it might end the next one, too. */
   #abandon(job: Job, death: Death): void {
-    this.#options.abandoned(death);
+    if (death.cause === 'stuck' || death.cause === 'crashed') this.#tally.abandoned[death.cause] += 1;
     const { premiseLength, choices, choicesLength } = job.shape;
     const fields = { model: job.revision.name, reason: death.reason, premiseLength, choices, choicesLength };
     this.#logger.error(fields, 'a decision is given up: its engine ended with it');
@@ -276,7 +329,6 @@ export class Pool {
   #answer(job: Job, give: () => void): void {
     if (job.answered) return;
     job.answered = true;
-    this.#deadlines.remove(job);
     give();
   }
 
@@ -285,14 +337,14 @@ export class Pool {
     if (job.state === 'over') return;
     job.state = 'over';
     this.#running.delete(job.id);
-    this.#options.revisions.count(job.revision, -1);
-    job.answer.released();
+    this.#revisions.count(job.revision, -1);
+    job.released();
     this.#checkEmpty();
   }
 
   #checkEmpty(): void {
-    const left = this.#running.size + this.#preparations.size + this.backlog().jobs;
-    if (this.#intake.isClosed && left === 0) this.#emptied.resolve();
+    const left = this.#running.size + this.#preparing + this.backlog().jobs;
+    if (this.#state === 'closing' && left === 0) this.#emptied.resolve();
   }
 }
 
@@ -321,27 +373,11 @@ function freeEngines(all: readonly EngineProcess[], waiting: number): readonly E
 }
 
 /**
- * Whether a free engine has loaded the model of a decision and takes it now. One that reads a long text takes only
- * short decisions.
+ * Whether a free engine has loaded the model of a job and takes it now. One that reads a long text takes only short
+ * decisions, and one that is nearly done with its job no piece of a preparation, behind which decisions would wait.
  */
-function takes({ models, passable }: EngineProcess, { revision, shape }: Pick<Job, 'revision' | 'shape'>): boolean {
-  const isShort = shape.premiseLength + shape.choicesLength <= PASSING_LENGTH;
-  return models.has(revision.key) && (isShort || !passable);
-}
-
-/**
- * Of the engines that take a job, the one that will be done with it first; `costOn` estimates the job alone, in
- * milliseconds.
- */
-function soonestDone(
-  engines: readonly EngineProcess[],
-  costOn: (process: EngineProcess) => number,
-): EngineProcess | undefined {
-  let soonest: EngineProcess | undefined;
-  let least = Number.POSITIVE_INFINITY;
-  for (const process of engines) {
-    const expected = process.remaining() + costOn(process);
-    if (expected < least) [soonest, least] = [process, expected];
-  }
-  return soonest;
+function takes(process: EngineProcess, { revision, shape, slot }: Job): boolean {
+  if (!process.models.has(revision.key)) return false;
+  if (slot !== undefined) return slot.process === process && process.inFlight < process.concurrency;
+  return !process.passable || shape.premiseLength + shape.choicesLength <= PASSING_LENGTH;
 }

@@ -1,130 +1,159 @@
-/** One engine process, seen from the pool: messages, models, work in flight, and its end. */
+/**
+ * One engine process from its start to its end: messages, models, work in flight, and whether decisions are sent to it.
+ * One file: a class and its states.
+ */
 import type { ChildProcess } from 'node:child_process';
+import { LRUCache } from 'lru-cache';
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls } from '../engine.ts';
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
 import type { FromEngine, JobResult, PrepareMessage, ScoreMessage, ToEngine } from '../worker/messages.ts';
 import { forkEngine } from './fork-engine.ts';
-import { type Death, deathOf } from './recycling.ts';
-import {
-  createConcurrentWork,
-  createKnownChoiceSets,
-  createSerialWork,
-  type KnownChoiceSets,
-  type WorkInFlight,
-} from './work-in-flight.ts';
+import { type Death, deathOf, OVERDUE, type ProcessSize, processUsage, STUCK } from './recycling.ts';
+import { WorkInFlight } from './work-in-flight.ts';
 
-/** What a process tells its owner. */
-export interface EngineEvents {
-  /** `occupied`: milliseconds for which the job kept the process from the next one, messages included. */
-  finished(job: number, result: JobResult, occupied: number): void;
-  /** Resident bytes; `released`: it has just given back what it does not use. */
-  memory(resident: number, released: boolean): void;
-  /** A model that was loaded cannot serve for now. */
-  unready(key: string, problems: readonly string[]): void;
-  calls(calls: InferenceCalls): void;
-  /** The process now takes short decisions that pass its job. */
-  passable(): void;
+/** What processes, and the slots in which they run, ask and tell their group. */
+export interface EngineListener {
+  /** The revisions to load now, in order. */
+  wanted(): readonly Revision[];
   /**
-   * The process is gone; `lost` are the jobs that it had in flight, in the order in which they were sent. Called once.
+   * Resolves when a process may load a revision: others that load it for the first time leave it what they make. What
+   * is returned is to be called when the load has ended.
    */
-  gone(death: Death, lost: readonly number[]): void;
+  turn(revision: Revision): Promise<() => void>;
+  /** Why a revision that has been loaded is too slow to be served. */
+  misfit(revision: Revision, profile: CostProfile): FailedLoad | undefined;
+  /**
+   * A load ended; with the outcome `gone` if the process ended first. A success in a process that does not serve yet is
+   * told when it does.
+   */
+  loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void;
+  /** A model that a process had loaded cannot serve for now. */
+  unready(revision: Revision, problems: readonly string[]): void;
+  /** There may be something to load, or a process to replace: lets every slot check. */
+  rollOut(): void;
+  /** A process serves all that is wanted, and had this many resident bytes when its models were loaded. */
+  serves(engine: string, loadedBytes: number): void;
+  /** A process has taken the place of one that was too large. */
+  replaced(): void;
+  /** A job is over. `occupied`: milliseconds for which it kept the process from the next one, messages included. */
+  finished(process: EngineProcess, job: number, result: JobResult, occupied: number): void;
+  /** A process now takes short decisions that pass its job. */
+  passable(): void;
+  calls(calls: InferenceCalls): void;
+  /** A process is gone; `lost` are the jobs that it had in flight, in the order in which they were sent. */
+  gone(process: EngineProcess, death: Death, lost: readonly number[]): void;
+}
+
+/** A process cannot serve a model. */
+export interface FailedLoad {
+  readonly kind: 'failed';
+  readonly problems: readonly string[];
+  /** The package may be sound, but its server cannot be asked. */
+  readonly away?: boolean;
+  /** The model is too slow here and now: its largest request took this many times the time that it may take. */
+  readonly excess?: number;
 }
 
 /** How loading a model into one process ended. */
 export type LoadOutcome =
-  | { readonly kind: 'ready' }
-  /**
-   * `away`: the package may be sound, but its server cannot be asked. `excess`: the model is too slow here and now; its
-   * largest request took this many times the time that it may take.
-   */
-  | {
-      readonly kind: 'failed';
-      readonly problems: readonly string[];
-      readonly away?: boolean;
-      readonly excess?: number;
-    }
+  | { readonly kind: 'ready'; readonly profile: CostProfile }
+  | FailedLoad
   /** The process ended before the model was loaded; `killed` if somebody else killed it. */
   | { readonly kind: 'gone'; readonly killed: boolean };
 
-/** A model on its way into the process: first its load, then its canary decision. */
+/** A model on its way into the process. */
 interface Load {
-  profile: CostProfile | undefined;
-  canaries: number;
+  readonly revision: Revision;
   end(outcome: LoadOutcome): void;
 }
 
-const CANARY_TRIES = 3;
-const MAX_OUTPUT_LENGTH = 2000;
+/** Choice sets that are remembered for one process. */
+const MAX_CHOICE_SETS = 2048;
 
-/** `running`; `killed`: its owner has killed it, but it is not gone yet; `gone`: it has ended, or could not start. */
-type State =
-  | { readonly kind: 'running' }
-  | { readonly kind: 'killed'; readonly death: Death }
-  | { readonly kind: 'gone' };
+/**
+ * - `loading`: no decisions are sent to it, since a load holds up all that comes after it. What it has loaded has not
+ *   been reported yet.
+ * - `serving`: decisions are sent to it.
+ * - `leaving`: another process has taken its place. It finishes its jobs and serves models that it alone has.
+ * - `dismissed`: it was told to end when its work is done, so its end is no news.
+ * - `gone`: it has ended, or could not start.
+ */
+export type ProcessState = 'loading' | 'serving' | 'leaving' | 'dismissed' | 'gone';
 
-/** A process, from its start to its end. All methods but `kill` do nothing once it is gone. */
+/** A process, loading at first. */
 export class EngineProcess {
   /** Jobs that it works on at a time. */
   readonly concurrency: number;
-  readonly choiceSets: KnownChoiceSets = createKnownChoiceSets();
+  /** The names of the choice sets that it is likely to have in its cache: those that were used last. */
+  readonly choiceSets = new LRUCache<string, true>({ max: MAX_CHOICE_SETS });
+  /** Keys of the revisions that it was told to load. */
+  readonly tried = new Set<string>();
+  /** Resolves when, after a start, all that is wanted has been tried; undefined from then on. */
+  beginning: Promise<void> | undefined = Promise.resolve();
+  /** Whether it has ever loaded anything. */
+  served = false;
+  /** Whether it was told to end, also when it is gone. */
+  dismissed = false;
+  /** Resident bytes as last reported, at the latest after each load; 0 before. */
+  resident = 0;
+  readonly since = performance.now();
+  readonly #name: string;
   readonly #child: ChildProcess;
-  readonly #events: EngineEvents;
-  readonly #models = new Map<string, CostProfile>();
-  readonly #work: WorkInFlight;
+  readonly #settings: EngineSettings;
+  readonly #listener: EngineListener;
+  readonly #models = new Map<string, Revision>();
   readonly #loads = new Map<string, Load>();
-  #state: State = { kind: 'running' };
+  readonly #work: WorkInFlight;
+  readonly #ended = Promise.withResolvers<void>();
+  #state: ProcessState = 'loading';
+  /** Why its owner has killed it. */
+  #sentence: Death | undefined;
+  /** What it has loaded and not reported. */
+  #untold: (readonly [Revision, LoadOutcome])[] = [];
   /** The job that others may pass while its texts are read. */
   #reading: number | undefined;
+  #released = false;
+  #loadedBytes: number | undefined;
   /** When it last showed progress. */
   #lastSign = performance.now();
-  #draining = false;
-  #resident = 0;
+  /** Its CPU time when it was first found to make no progress although it could run. */
+  #suspectedAt: number | undefined;
 
   /** Starts a process that works on `concurrency` jobs at a time. `name` is for the log. */
-  constructor(name: string, settings: EngineSettings, concurrency: number, events: EngineEvents) {
+  constructor(name: string, settings: EngineSettings, concurrency: number, listener: EngineListener) {
+    this.#name = name;
     this.concurrency = concurrency;
-    this.#events = events;
-    this.#work = concurrency === 1 ? createSerialWork() : createConcurrentWork();
+    this.#settings = settings;
+    this.#listener = listener;
+    this.#work = new WorkInFlight(concurrency);
     const child = forkEngine(name, settings);
     this.#child = child;
     child.on('message', (message) => this.#receive(message as FromEngine));
-    child.on('exit', (code, signal) => {
-      this.#ended(deathOf(code, signal, this.#state.kind === 'killed' ? this.#state.death : undefined));
-    });
+    child.on('exit', (code, signal) => this.#end(deathOf(code, signal, this.#sentence)));
     child.on('error', (error) => {
       // Without a pid it never started, and no `exit` event follows.
-      if (child.pid === undefined) this.#ended({ cause: 'crashed', reason: error.message });
+      if (child.pid === undefined) this.#end({ cause: 'crashed', reason: error.message });
     });
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      const fields = { engine: name, pid: child.pid, output: text.slice(0, MAX_OUTPUT_LENGTH) };
-      settings.logger.warn(fields, 'an engine wrote to its error output');
-    });
+  }
+
+  get state(): ProcessState {
+    return this.#state;
   }
 
   get pid(): number | undefined {
     return this.#child.pid;
   }
 
-  /** Models that are loaded and whose canary was right. */
-  get models(): ReadonlyMap<string, CostProfile> {
+  /** Models that are loaded and whose canary was right, by their keys. */
+  get models(): ReadonlyMap<string, Revision> {
     return this.#models;
-  }
-
-  /** Resident bytes as last reported, at the latest after each canary decision; 0 before. */
-  get resident(): number {
-    return this.#resident;
   }
 
   /** Jobs sent and not finished. */
   get inFlight(): number {
     return this.#work.size;
-  }
-
-  /** Whether it was told to end and has nothing else to do. */
-  get ending(): boolean {
-    return this.#draining && !this.#hasWork();
   }
 
   /** Whether decisions may pass the job that it has. */
@@ -137,55 +166,86 @@ export class EngineProcess {
     return this.#loads.size > 0;
   }
 
+  /** Resolves when it is gone, and everybody has been told. */
+  get ended(): Promise<void> {
+    return this.#ended.promise;
+  }
+
   /** Milliseconds that the work in flight will still take, by its estimates. */
   remaining(): number {
     return this.#work.remaining(performance.now());
   }
 
-  /**
-   * Milliseconds since the last sign of progress while there is work, or since it was told to end; 0 without anything
-   * to do.
-   */
-  silence(): { readonly loading: boolean; readonly milliseconds: number } {
-    return { loading: this.loading, milliseconds: this.#isIdle() ? 0 : performance.now() - this.#lastSign };
+  /** What is known of its size. That it has given memory back is told once. */
+  size(): ProcessSize {
+    const [released, lived] = [this.#released, performance.now() - this.since];
+    this.#released = false;
+    return { resident: this.resident, loaded: this.#loadedBytes, lived, released };
   }
 
-  /** Takes `milliseconds` out of its silence. */
-  excuse(milliseconds: number): void {
-    this.#lastSign = Math.min(performance.now(), this.#lastSign + milliseconds);
+  /** Loads a revision in its turn. Never rejects. */
+  async load(revision: Revision): Promise<LoadOutcome> {
+    this.tried.add(revision.key);
+    const leave = await this.#listener.turn(revision);
+    // It may have ended while it waited, which says nothing about the revision.
+    const isGone = this.#state === 'gone';
+    const outcome = isGone ? { kind: 'gone' as const, killed: false } : await this.#loadInTurn(revision);
+    leave();
+    return outcome;
   }
 
-  /** Verifies and loads a model and makes its canary decision, which may be tried three times. Never rejects. */
-  load({ key, folder, manifest, profile, proven, failures }: Revision): Promise<LoadOutcome> {
-    if (this.#state.kind === 'gone') return Promise.resolve({ kind: 'gone', killed: false });
-    return new Promise((end) => {
-      if (this.#isIdle()) this.#lastSign = performance.now();
-      this.#loads.set(key, { profile: undefined, canaries: 0, end });
-      this.#post({ kind: 'load', key, folder, manifest, profile, proven, inDoubt: failures > 0 });
-    });
+  /** Loads what `next` returns, until it returns nothing more. Resolves to how many loads succeeded. */
+  async loadEach(next: () => Revision | undefined): Promise<number> {
+    let loaded = 0;
+    for (let each = next(); each !== undefined && this.#state !== 'gone'; each = next()) {
+      if ((await this.load(each)).kind === 'ready') loaded++;
+    }
+    return loaded;
   }
 
   unload(key: string): void {
-    this.#models.delete(key);
+    if (this.#models.delete(key)) this.#loadedBytes = undefined;
     this.#post({ kind: 'unload', key });
   }
 
-  /** Takes no more jobs for these models, which another process has now; the jobs that it has go on. */
-  cede(keys: Iterable<string>): void {
-    for (const key of keys) this.#models.delete(key);
+  /** Takes no decisions until `serve` is called. */
+  pause(): void {
+    this.#state = 'loading';
+  }
+
+  /** Takes decisions, and reports what it has loaded. */
+  serve(): void {
+    this.#state = 'serving';
+    for (const [revision, outcome] of this.#untold.splice(0)) this.#listener.loaded(this, revision, outcome);
+    if (this.beginning === undefined && this.#loadedBytes !== undefined)
+      this.#listener.serves(this.#name, this.#loadedBytes);
+    this.#listener.rollOut();
+  }
+
+  /** Takes no more jobs for the models that `next` has; the jobs that it has go on. */
+  giveWayTo(next: EngineProcess): void {
+    this.#state = 'leaving';
+    for (const key of next.models.keys()) this.#models.delete(key);
+  }
+
+  /** Lets the process end when its work is done. */
+  dismiss(): void {
+    if (this.#isIdle()) this.#lastSign = performance.now();
+    this.#state = 'dismissed';
+    this.dismissed = true;
+    this.#post({ kind: 'drain' });
+  }
+
+  kill(death: Death): void {
+    if (this.#state !== 'gone') this.#sentence = death;
+    this.#child.kill('SIGKILL');
   }
 
   /** Sends a job whose estimated cost is `cost` milliseconds. */
   send(message: ScoreMessage | PrepareMessage, cost: number): void {
-    const now = performance.now();
-    if (this.#isIdle()) this.#lastSign = now;
-    this.#work.add(message.job, cost, now);
+    if (this.#isIdle()) this.#lastSign = performance.now();
+    this.#work.add(message.job, cost, performance.now());
     this.#post(message);
-  }
-
-  /** Lets it give back the memory that it does not use, when the jobs that it has are done. */
-  release(): void {
-    this.#post({ kind: 'release' });
   }
 
   /** Stops a job between two graph runs; it still finishes, as canceled. */
@@ -193,30 +253,67 @@ export class EngineProcess {
     this.#post({ kind: 'cancel', job });
   }
 
-  /** Lets the process end when its work is done. */
-  drain(): void {
-    if (this.#isIdle()) this.#lastSign = performance.now();
-    this.#draining = true;
-    this.#post({ kind: 'drain' });
+  /** Lets it give back the memory that it does not use, when the jobs that it has are done. */
+  release(): void {
+    this.#post({ kind: 'release' });
   }
 
-  kill(death: Death): void {
-    if (this.#state.kind !== 'gone') this.#state = { kind: 'killed', death };
-    this.#child.kill('SIGKILL');
+  /** Ends the process if it is stuck, in its work or in its end. `heldUp`: see `EngineSlot.check`. */
+  check(heldUp: number): void {
+    const now = performance.now();
+    // Meanwhile the process could not be heard, and perhaps could not run: that is no silence of its own.
+    this.#lastSign = Math.min(now, this.#lastSign + heldUp);
+    if (this.#isStuck(now)) this.kill(this.#hasWork() ? STUCK : OVERDUE);
+  }
+
+  /** Whether the process has something to do, can have a core and makes no progress. */
+  #isStuck(now: number): boolean {
+    const silence = this.#isIdle() ? 0 : now - this.#lastSign;
+    const bound = this.loading ? this.#settings.loadStuckAfterMs : this.#settings.stuckAfterMs;
+    const usage = silence > bound ? processUsage(this.pid ?? 0) : undefined;
+    if (usage?.runnable !== true) {
+      this.#suspectedAt = undefined;
+      return silence > bound;
+    }
+    // It would run if it got a core. Starting another would load a busy machine even more, so only CPU time without
+    // progress counts.
+    this.#suspectedAt ??= usage.cpu;
+    return usage.cpu - this.#suspectedAt > bound / 4;
   }
 
   #hasWork(): boolean {
     return this.#loads.size + this.#work.size > 0;
   }
 
-  /** Whether it has nothing to do: no work, and no end. */
+  /** Whether it has nothing to do, no work and no end: what it gets next is where its silence begins. */
   #isIdle(): boolean {
-    return !this.#draining && !this.#hasWork();
+    return !this.dismissed && !this.#hasWork();
+  }
+
+  async #loadInTurn(revision: Revision): Promise<LoadOutcome> {
+    const { key, folder, manifest, profile, proven, failures } = revision;
+    let outcome = await new Promise<LoadOutcome>((end) => {
+      if (this.#isIdle()) this.#lastSign = performance.now();
+      this.#loads.set(key, { revision, end });
+      this.#post({ kind: 'load', key, folder, manifest, profile, proven, inDoubt: failures > 0 });
+    });
+    const misfit = outcome.kind === 'ready' ? this.#listener.misfit(revision, outcome.profile) : undefined;
+    if (misfit !== undefined) {
+      this.unload(key);
+      outcome = misfit;
+    }
+    if (outcome.kind === 'ready') {
+      this.served = true;
+      this.#loadedBytes = this.beginning === undefined ? undefined : this.resident;
+    }
+    if (outcome.kind === 'ready' && this.#state !== 'serving') this.#untold.push([revision, outcome]);
+    else this.#listener.loaded(this, revision, outcome);
+    return outcome;
   }
 
   #post(message: ToEngine): void {
     // No error is needed for a closed channel: the end of the process is reported anyway.
-    if (this.#state.kind !== 'gone' && this.#child.connected) this.#child.send(message, () => {});
+    if (this.#state !== 'gone' && this.#child.connected) this.#child.send(message, () => {});
   }
 
   #receive(message: FromEngine): void {
@@ -225,54 +322,43 @@ export class EngineProcess {
     switch (message.kind) {
       case 'released':
       case 'memory':
-        this.#resident = message.resident;
-        this.#events.memory(message.resident, message.kind === 'released');
+        this.#released ||= message.kind === 'released';
+        this.resident = message.resident;
         break;
-      case 'finished':
+      case 'finished': {
         if (this.#reading === message.job) this.#reading = undefined;
-        this.#events.finished(message.job, message.result, this.#work.finish(message.job, this.#lastSign));
+        const occupied = this.#work.finish(message.job, this.#lastSign);
+        this.#listener.finished(this, message.job, message.result, occupied);
         break;
+      }
       case 'reading':
-        this.#reading = message.job;
-        this.#events.passable();
-        break;
       case 'read':
-        this.#reading = undefined;
+        this.#reading = message.kind === 'read' ? undefined : message.job;
+        if (this.passable) this.#listener.passable();
         break;
       case 'loaded': {
-        const load = this.#loads.get(message.key);
-        if (load !== undefined) load.profile = message.profile;
-        this.#post({ kind: 'canary', key: message.key });
+        this.resident = message.resident;
+        const revision = this.#loads.get(message.key)?.revision;
+        // One that was retired meanwhile and has no jobs is unloaded next.
+        if (revision !== undefined && !(revision.retired && revision.jobs === 0))
+          this.#models.set(message.key, revision);
+        this.#endLoad(message.key, { kind: 'ready', profile: message.profile });
         break;
       }
       case 'load_failed':
         this.#endLoad(message.key, { kind: 'failed', problems: message.problems, away: message.away === true });
         break;
-      case 'canary_made':
-        this.#resident = message.resident;
-        this.#canaryMade(message.key, message.problem);
+      case 'unready': {
+        const revision = this.#models.get(message.key);
+        this.#models.delete(message.key);
+        if (revision !== undefined) this.#listener.unready(revision, message.problems);
         break;
-      case 'unready':
-        if (this.#models.delete(message.key)) this.#events.unready(message.key, message.problems);
-        break;
+      }
       case 'calls':
-        this.#events.calls(message.calls);
+        this.#listener.calls(message.calls);
         break;
       case 'progress':
         break;
-    }
-  }
-
-  #canaryMade(key: string, problem: string | undefined): void {
-    const load = this.#loads.get(key);
-    if (load?.profile === undefined) return;
-    if (problem === undefined) {
-      this.#models.set(key, load.profile);
-      this.#endLoad(key, { kind: 'ready' });
-    } else if (++load.canaries < CANARY_TRIES) this.#post({ kind: 'canary', key });
-    else {
-      this.#post({ kind: 'unload', key });
-      this.#endLoad(key, { kind: 'failed', problems: [problem] });
     }
   }
 
@@ -282,11 +368,12 @@ export class EngineProcess {
     load?.end(outcome);
   }
 
-  #ended(death: Death): void {
-    if (this.#state.kind === 'gone') return;
-    this.#state = { kind: 'gone' };
+  #end(death: Death): void {
+    if (this.#state === 'gone') return;
+    this.#state = 'gone';
     this.#models.clear();
     for (const key of [...this.#loads.keys()]) this.#endLoad(key, { kind: 'gone', killed: death.cause === 'killed' });
-    this.#events.gone(death, this.#work.clear());
+    this.#listener.gone(this, death, this.#work.clear());
+    this.#ended.resolve();
   }
 }

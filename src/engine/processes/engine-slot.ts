@@ -11,56 +11,50 @@
  */
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
-import type { EngineProcess } from './engine-process.ts';
-import { ProcessRun, type SlotHooks } from './process-run.ts';
-import { createRecycling, type Death, OVERDUE, type Recycling, RestartTimer } from './recycling.ts';
-
-/** What a slot is made of. */
-export interface SlotOptions {
-  /** What the log calls the slot. */
-  readonly name: string;
-  readonly settings: EngineSettings;
-  /** Jobs that its process works on at a time. */
-  readonly concurrency: number;
-  /** The place of the process that is started beside the one that serves. */
-  readonly spare: SparePlace;
-  readonly hooks: SlotHooks;
-}
+import { type EngineListener, EngineProcess } from './engine-process.ts';
+import { type Death, OVERDUE, Recycling, RestartTimer } from './recycling.ts';
 
 /** A place, with a process that is started at once. */
 export class EngineSlot {
-  readonly #options: SlotOptions;
-  /** All runs that have not ended. */
-  readonly #open = new Set<ProcessRun>();
-  /** The run that serves, or loads to serve; undefined while the slot waits to start one. */
-  #current: ProcessRun | undefined;
-  /** The run that loads beside the current one, to take its place. */
-  #replacement: ProcessRun | undefined;
-  /** The run whose place was taken. */
-  #leaving: ProcessRun | undefined;
+  /** What the log calls it. */
+  readonly name: string;
+  /** Jobs that its process works on at a time. */
+  readonly concurrency: number;
+  readonly #settings: EngineSettings;
+  readonly #listener: EngineListener;
+  /** All processes that are not gone. */
+  readonly #open = new Set<EngineProcess>();
+  /** The process that serves, or loads to serve; undefined while the slot waits to start one. */
+  #current: EngineProcess | undefined;
+  /** The process that loads beside the current one, to take its place. */
+  #replacement: EngineProcess | undefined;
+  /** The process whose place was taken. */
+  #leaving: EngineProcess | undefined;
   #state: 'open' | 'closing' = 'open';
   readonly #restart = new RestartTimer();
   /** The wait before another process is started beside the one that serves. */
   readonly #restartBeside = new RestartTimer();
   readonly #recycling: Recycling;
-  #allEnded: (() => void) | undefined;
+  /** Whether the current process is to be replaced for its size. */
+  #isTooLarge = false;
 
-  constructor(options: SlotOptions) {
-    this.#options = options;
-    const { engineMemoryBytes, recycleAfterMs } = options.settings;
-    this.#recycling = createRecycling(engineMemoryBytes, recycleAfterMs);
+  constructor(name: string, concurrency: number, settings: EngineSettings, listener: EngineListener) {
+    this.name = name;
+    this.concurrency = concurrency;
+    this.#settings = settings;
+    this.#listener = listener;
+    this.#recycling = new Recycling(settings.engineMemoryBytes, settings.recycleAfterMs);
     this.#launch();
   }
 
   /** The process that serves; undefined while there is none. */
   get process(): EngineProcess | undefined {
-    return this.#current?.state === 'serving' ? this.#current.process : undefined;
+    return this.#current?.state === 'serving' ? this.#current : undefined;
   }
 
   /** That process, and its predecessor until it is dismissed. */
   get processes(): readonly EngineProcess[] {
-    const before = this.#leaving?.state === 'leaving' ? [this.#leaving.process] : [];
-    return this.#current?.state === 'serving' ? [this.#current.process, ...before] : before;
+    return [this.process ?? [], this.#leaving?.state === 'leaving' ? this.#leaving : []].flat();
   }
 
   /** Milliseconds until a process is started, if there is none; otherwise 0. */
@@ -68,75 +62,92 @@ export class EngineSlot {
     return this.#current === undefined ? this.#restart.remaining : 0;
   }
 
-  /** Loads what is wanted and has not been tried. Resolves when all of it has been. */
+  /**
+   * Replaces a process that is too large, and loads what is wanted and has not been tried. Resolves when that is done.
+   * Slots take turns in it, so that there is one process more than slots at most.
+   */
   async sync(): Promise<void> {
-    const { hooks, spare } = this.#options;
-    const run = this.#current;
-    if (run === undefined || this.#state === 'closing') return;
-    if (run.beginning) return await run.begun;
-    if (hooks.wanted().every(({ key }) => run.tried.has(key))) return;
-    if (run.process.models.size > 0) return await spare.use(() => this.#refresh(false));
-    run.begun = this.#begin(run, true);
-    await run.begun;
+    const process = this.#current;
+    if (process === undefined || this.#isClosing()) return;
+    if (process.beginning !== undefined) return await process.beginning;
+    if (this.#isTooLarge) return await this.#refresh(true);
+    if (this.#listener.wanted().every(({ key }) => process.tried.has(key))) return;
+    if (process.models.size > 0) return await this.#refresh(false);
+    process.beginning = this.#begin(process, true);
+    await process.beginning;
   }
 
   /** Lets `sync` try a revision again. */
   retry(key: string): void {
-    for (const run of [this.#current, this.#replacement]) {
-      if (run?.process.models.has(key) === false) run.tried.delete(key);
+    for (const process of [this.#current, this.#replacement]) {
+      if (process?.models.has(key) === false) process.tried.delete(key);
     }
   }
 
   unload(key: string): void {
-    for (const run of this.#open) run.unload(key);
+    for (const process of this.#open) process.unload(key);
     this.#letGo();
   }
 
   /**
-   * Looks for a stuck process; called often. `heldUp`: milliseconds by which the call comes late, because the serving
-   * process or the whole machine stood still.
+   * Looks for processes that are stuck or too large; called often. `heldUp`: milliseconds by which the call comes late,
+   * because the serving process or the whole machine stood still.
    */
   check(heldUp: number): void {
     this.#letGo();
-    for (const run of this.#open) run.check(heldUp);
+    for (const process of this.#open) process.check(heldUp);
+    this.#checkSize();
   }
 
   /** Drains and ends the process for good; kills it after `grace` milliseconds. */
-  close(grace: number): Promise<void> {
+  async close(grace: number): Promise<void> {
     this.#state = 'closing';
     this.#restart.cancel();
     this.#restartBeside.cancel();
-    if (this.#open.size === 0) return Promise.resolve();
-    for (const { process } of this.#open) {
+    const open = [...this.#open];
+    for (const process of open) {
       // All jobs are done by now, so nobody waits for a model that is still being loaded.
-      if (process.silence().loading && process.inFlight === 0)
+      if (process.loading && process.inFlight === 0)
         process.kill({ cause: 'drained', reason: 'ended while it loaded a model' });
-      else process.drain();
+      else process.dismiss();
     }
-    return new Promise((resolve) => {
-      const killer = setTimeout(() => {
-        for (const { process } of this.#open) process.kill(OVERDUE);
-      }, grace);
-      this.#allEnded = () => {
-        clearTimeout(killer);
-        resolve();
-      };
-    });
+    const killer = setTimeout(() => {
+      for (const process of open) process.kill(OVERDUE);
+    }, grace);
+    await Promise.all(open.map(({ ended }) => ended));
+    clearTimeout(killer);
   }
 
-  #start(): ProcessRun {
-    const { name, settings, concurrency, hooks } = this.#options;
-    const run: ProcessRun = new ProcessRun(name, settings, concurrency, hooks, {
-      memory: (resident, released) => this.#measured(run, resident, released),
-      gone: (death, lost) => this.#gone(run, death, lost),
-    });
-    this.#open.add(run);
-    return run;
+  /** Takes note that a process is gone, if it was one of this slot's. `jobs`: those that it had in flight. */
+  gone(process: EngineProcess, death: Death, jobs: number): void {
+    if (!this.#open.delete(process)) return;
+    const { pid, served, dismissed } = process;
+    const lived = Math.round(performance.now() - process.since);
+    const fields = { engine: this.name, pid, reason: death.reason, lived, jobs };
+    const { logger } = this.#settings;
+    if (!dismissed && !this.#isClosing()) logger.warn(fields, 'an engine has died');
+    else if (death === OVERDUE) logger.warn(fields, 'an engine did not end when it was told to');
+    else logger.debug(fields, 'an engine has ended');
+    if (process === this.#leaving) this.#leaving = undefined;
+    else if (process === this.#replacement) this.#replacement = undefined;
+    else if (process === this.#current) {
+      this.#current = this.#replacement;
+      this.#replacement = undefined;
+      this.#isTooLarge = false;
+      if (this.#current === undefined && !this.#isClosing())
+        this.#restart.schedule({ served, lived }, () => this.#launch());
+    }
+  }
+
+  #start(): EngineProcess {
+    const process = new EngineProcess(this.name, this.#settings, this.concurrency, this.#listener);
+    this.#open.add(process);
+    return process;
   }
 
   #launch(): void {
     this.#current = this.#start();
-    this.#current.begun = this.#begin(this.#current, false);
+    this.#current.beginning = this.#begin(this.#current, false);
   }
 
   /**
@@ -144,45 +155,22 @@ export class EngineSlot {
    * if those that are left were loaded by others and so are loaded soon. Unless `all` is set, a model that engines have
    * ended with is loaded later, in a process beside this one.
    */
-  async #begin(run: ProcessRun, all: boolean): Promise<void> {
-    run.beginning = true;
-    run.pause();
-    const left = (): readonly Revision[] => {
-      const wanted = this.#options.hooks.wanted();
-      return (all ? wanted : trusted(wanted)).filter(({ key }) => !run.tried.has(key));
-    };
-    const isCurrent = (): boolean => run === this.#current && this.#state === 'open';
-    await run.loadEach(() => {
-      const next = left();
-      if (isCurrent() && run.process.models.size > 0 && next.every(({ proven }) => proven)) run.serve();
-      return nextOf(run, next);
+  async #begin(process: EngineProcess, all: boolean): Promise<void> {
+    process.pause();
+    const isCurrent = (): boolean => process === this.#current && !this.#isClosing();
+    await process.loadEach(() => {
+      const wanted = this.#listener.wanted();
+      const left = (all ? wanted : trusted(wanted)).filter(({ key }) => !process.tried.has(key));
+      if (isCurrent() && process.models.size > 0 && left.every(({ proven }) => proven)) process.serve();
+      return nextOf(process, left);
     });
-    if (isCurrent()) this.#serve(run);
-  }
-
-  #serve(run: ProcessRun): void {
-    run.beginning = false;
-    run.serve();
-    if (run.loadedBytes !== undefined) this.#options.hooks.serves(this.#options.name, run.loadedBytes);
+    if (isCurrent()) serveAll(process);
   }
 
   /** Dismisses a process whose place was taken, once nothing waits for it. */
   #letGo(): void {
-    const run = this.#leaving;
-    if (run?.state !== 'leaving') return;
-    if (run.process.models.size === 0 && !this.#options.hooks.preparing(run.process)) run.dismiss();
-  }
-
-  /** Names of the revisions that a process has loaded. */
-  #namesIn(run: ProcessRun): ReadonlySet<string> {
-    const known = this.#options.hooks.known();
-    return new Set(known.filter(({ key }) => run.process.models.has(key)).map(({ name }) => name));
-  }
-
-  /** Whether `next` has all that `before` serves, or its successors of the same name. */
-  #covers(next: ProcessRun, before: ProcessRun): boolean {
-    const names = this.#namesIn(next);
-    return this.#options.hooks.known().every(({ key, name }) => !before.process.models.has(key) || names.has(name));
+    const process = this.#leaving;
+    if (process?.state === 'leaving' && process.models.size === 0) process.dismiss();
   }
 
   /**
@@ -191,95 +179,67 @@ export class EngineSlot {
    */
   async #refresh(recycles: boolean): Promise<void> {
     const before = this.#current;
-    if (before?.state !== 'serving' || this.#state === 'closing') return;
+    if (before?.state !== 'serving') return;
     const next = this.#start();
     this.#replacement = next;
     const isBetter = (await this.#loadNew(next, before)) > 0 || recycles;
     const tried = [...next.tried];
-    if (isBetter) await this.#loadServed(next, before);
+    if (isBetter) await loadServed(next, before);
     // The old process has ended meanwhile, and this one has its place.
     if (this.#current === next) return await this.#begin(next, true);
     // The slot is closing, and waits for both.
     if (this.#isClosing()) return;
-    if (next.state === 'ended') {
-      this.#restartBeside.schedule({ served: false, lived: next.lived }, () => this.#options.hooks.rollOut());
+    this.#isTooLarge = false;
+    if (next.state === 'gone') {
+      const life = { served: false, lived: performance.now() - next.since };
+      this.#restartBeside.schedule(life, () => this.#listener.rollOut());
       return;
     }
     this.#restartBeside.reset();
     this.#replacement = undefined;
     for (const key of tried) before.tried.add(key);
-    if (isBetter && this.#covers(next, before)) {
-      if (recycles) this.#options.hooks.replaced();
+    if (isBetter && covers(next, before)) {
+      if (recycles) this.#listener.replaced();
       await this.#changeOver(next, before);
     } else await this.#keep(before, next);
   }
 
-  /** Loads what the process that serves has not tried. Returns how many loads succeeded. */
-  #loadNew(next: ProcessRun, before: ProcessRun): Promise<number> {
-    const { hooks } = this.#options;
-    return next.loadEach(() => nextOf(next, trusted(hooks.wanted().filter(({ key }) => !before.tried.has(key)))));
+  /** Loads what the process that serves has not tried. Resolves to how many loads succeeded. */
+  #loadNew(next: EngineProcess, before: EngineProcess): Promise<number> {
+    const untried = (): readonly Revision[] => this.#listener.wanted().filter(({ key }) => !before.tried.has(key));
+    return next.loadEach(() => nextOf(next, trusted(untried())));
   }
 
-  /** Loads what the process that serves has, except what has a successor in `next`. */
-  async #loadServed(next: ProcessRun, before: ProcessRun): Promise<void> {
-    await next.loadEach(() => {
-      const names = this.#namesIn(next);
-      return this.#options.hooks
-        .known()
-        .find(({ key, name }) => before.process.models.has(key) && !next.tried.has(key) && !names.has(name));
-    });
-  }
-
-  async #changeOver(next: ProcessRun, before: ProcessRun): Promise<void> {
+  async #changeOver(next: EngineProcess, before: EngineProcess): Promise<void> {
     this.#current = next;
     this.#leaving = before;
     before.giveWayTo(next);
-    this.#serve(next);
+    serveAll(next);
     this.#letGo();
     await before.ended;
   }
 
   /** Lets the process that serves load the models that the other one could load, and ends the other one. */
-  async #keep(before: ProcessRun, other: ProcessRun): Promise<void> {
-    const sound = this.#options.hooks.wanted().filter(({ key }) => other.process.models.has(key));
+  async #keep(before: EngineProcess, other: EngineProcess): Promise<void> {
+    const sound = this.#listener.wanted().filter(({ key }) => other.models.has(key));
     other.dismiss();
     await other.ended;
-    for (const revision of sound) if (!before.process.models.has(revision.key)) await before.load(revision);
+    for (const revision of sound) if (!before.models.has(revision.key)) await before.load(revision);
   }
 
-  #gone(run: ProcessRun, death: Death, lost: readonly number[]): void {
-    const { name, settings, hooks } = this.#options;
-    const wasDismissed = run.state === 'dismissed';
-    run.end();
-    this.#open.delete(run);
-    const lived = Math.round(run.lived);
-    const fields = { engine: name, pid: run.process.pid, reason: death.reason, lived, jobs: lost.length };
-    if (!wasDismissed && !this.#isClosing()) settings.logger.warn(fields, 'an engine has died');
-    else if (death === OVERDUE) settings.logger.warn(fields, 'an engine did not end when it was told to');
-    else settings.logger.debug(fields, 'an engine has ended');
-    if (run === this.#leaving) this.#leaving = undefined;
-    else if (run === this.#replacement) this.#replacement = undefined;
-    else if (run === this.#current) {
-      this.#current = this.#replacement;
-      this.#replacement = undefined;
-      if (this.#current === undefined && !this.#isClosing())
-        this.#restart.schedule({ served: run.served, lived }, () => this.#launch());
-    }
-    hooks.lost(run.process, lost, death);
-    run.settle();
-    if (this.#open.size === 0) this.#allEnded?.();
-  }
-
-  #measured(run: ProcessRun, resident: number, released: boolean): void {
-    const { name, settings, spare } = this.#options;
-    if (run !== this.#current || run.state !== 'serving' || this.#isClosing() || spare.taken) return;
-    const { loadedBytes: loaded, lived } = run;
-    const due = this.#recycling.due({ resident, loaded, lived, released }, performance.now());
-    if (due === 'release') run.process.release();
+  #checkSize(): void {
+    const process = this.process;
+    const isChanging = this.#isTooLarge || this.#replacement !== undefined || this.#leaving !== undefined;
+    if (process === undefined || isChanging || this.#isClosing()) return;
+    const size = process.size();
+    const due = this.#recycling.due(size, performance.now());
+    if (due === 'release') process.release();
     if (due !== 'replacement') return;
-    const fields = { engine: name, resident, loaded, limit: settings.engineMemoryBytes };
-    settings.logger.warn(fields, 'an engine is too large and is replaced');
-    void spare.use(() => this.#refresh(true));
+    const { engineMemoryBytes: limit, logger } = this.#settings;
+    const { resident, loaded } = size;
+    logger.warn({ engine: this.name, resident, loaded, limit }, 'an engine is too large and is replaced');
+    this.#isTooLarge = true;
+    this.#listener.rollOut();
   }
 
   #isClosing(): boolean {
@@ -287,14 +247,39 @@ export class EngineSlot {
   }
 }
 
+/** Lets a process serve that has loaded what it could of all that is wanted. */
+function serveAll(process: EngineProcess): void {
+  process.beginning = undefined;
+  process.serve();
+}
+
+/** Names of the revisions that a process has loaded. */
+function namesIn({ models }: EngineProcess): ReadonlySet<string> {
+  return new Set([...models.values()].map(({ name }) => name));
+}
+
+/** Whether `next` has all that `before` serves, or its successors of the same name. */
+function covers(next: EngineProcess, before: EngineProcess): boolean {
+  const names = namesIn(next);
+  return [...before.models.values()].every(({ name, retired }) => retired || names.has(name));
+}
+
+/** Loads what the process that serves has, except what has a successor in `next`. */
+async function loadServed(next: EngineProcess, before: EngineProcess): Promise<void> {
+  await next.loadEach(() => {
+    const names = namesIn(next);
+    return [...before.models.values()].find(
+      ({ key, name, retired }) => !retired && !next.tried.has(key) && !names.has(name),
+    );
+  });
+}
+
 /**
  * The revision that a process loads next. One that has failed before comes last, and is not loaded into a process that
  * has loaded something: those models would have to wait for it, and another process may try it later.
  */
-function nextOf(run: ProcessRun, revisions: readonly Revision[]): Revision | undefined {
-  return revisions.find(
-    ({ key, failures }) => !run.tried.has(key) && (failures === 0 || run.process.models.size === 0),
-  );
+function nextOf({ models, tried }: EngineProcess, revisions: readonly Revision[]): Revision | undefined {
+  return revisions.find(({ key, failures }) => !tried.has(key) && (failures === 0 || models.size === 0));
 }
 
 /**
@@ -304,33 +289,4 @@ function nextOf(run: ProcessRun, revisions: readonly Revision[]): Revision | und
 function trusted(revisions: readonly Revision[]): readonly Revision[] {
   const innocent = revisions.filter(({ blame }) => blame === 0);
   return innocent.length > 0 ? innocent : revisions;
-}
-
-// A place for one process more than there are engines: processes that load models beside those that serve take turns in
-// it.
-
-/** A place for one process at a time. */
-interface SparePlace {
-  /** Whether a task has it or waits for it. */
-  readonly taken: boolean;
-  /** Runs a task once all earlier ones are done; it has the place until its promise settles. */
-  use(task: () => Promise<void>): Promise<void>;
-}
-
-/** A place that nobody has taken. */
-export function createSparePlace(): SparePlace {
-  let last = Promise.resolve();
-  let users = 0;
-  return {
-    get taken() {
-      return users > 0;
-    },
-    use(task) {
-      users++;
-      last = last.then(task).finally(() => {
-        users--;
-      });
-      return last;
-    },
-  };
 }

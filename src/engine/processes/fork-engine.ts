@@ -32,13 +32,15 @@ const ENVIRONMENT = [
 const LEAST_HEAP_MIB = 64;
 const GREATEST_NICENESS = 19;
 
-/** Forks a process; `name` tells it from others in a list of processes. */
+const MAX_OUTPUT_LENGTH = 2000;
+
+/** Forks a process; `name` tells it from others in the log and in a list of processes. */
 export function forkEngine(name: string, settings: EngineSettings): ChildProcess {
-  const { workerEntry, choiceCacheBytes, niceness, engineMemoryBytes, cacheDir, variables } = settings;
+  const { workerEntry, choiceCacheBytes, niceness, engineMemoryBytes, cacheDir, variables, logger } = settings;
   // The other half is for models and vectors, which lie outside V8's heap.
   const heap = Math.max(LEAST_HEAP_MIB, Math.floor(engineMemoryBytes / 2 ** 21));
   const priority = Math.min(GREATEST_NICENESS, getPriority() + niceness);
-  return fork(workerEntry, [String(choiceCacheBytes), String(priority), name, cacheDir], {
+  const child = fork(workerEntry, [String(choiceCacheBytes), String(priority), name, cacheDir], {
     serialization: 'advanced',
     // Not the parent's own arguments: a debugger's port or a test runner's loader is not for the engines.
     execArgv: [
@@ -60,4 +62,9 @@ export function forkEngine(name: string, settings: EngineSettings): ChildProcess
     },
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
   });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    const fields = { engine: name, pid: child.pid, output: text.slice(0, MAX_OUTPUT_LENGTH) };
+    logger.warn(fields, 'an engine wrote to its error output');
+  });
+  return child;
 }

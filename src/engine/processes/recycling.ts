@@ -20,15 +20,6 @@ export interface ProcessSize {
   readonly released: boolean;
 }
 
-/** The replacements of one slot. */
-export interface Recycling {
-  /**
-   * What is to be done about the size of a process, `now` in milliseconds: it gives back what it does not use, or is
-   * replaced. Each replacement that follows soon after the previous one makes the wait for the next one longer.
-   */
-  due(size: ProcessSize, now: number): 'nothing' | 'release' | 'replacement';
-}
-
 /** How large a process may grow whose models alone are above the limit, in sizes that it had with these alone. */
 const GROWTH = 1.25;
 /** The longest wait between two replacements, in first waits. */
@@ -36,27 +27,39 @@ const LONGEST_WAIT = 16;
 /** Milliseconds between two times that a process gives memory back, which takes tens of milliseconds. */
 const BETWEEN_RELEASES = 5000;
 
-/** `limit` in bytes; `firstWait`, in milliseconds, is also how long a process has to live before it is replaced. */
-export function createRecycling(limit: number, firstWait: number): Recycling {
-  let wait = firstWait;
-  let last = Number.NEGATIVE_INFINITY;
-  let lastRelease = Number.NEGATIVE_INFINITY;
-  return {
-    due({ resident, loaded, lived, released }, now) {
-      const bound = loaded !== undefined && loaded > limit ? loaded * GROWTH : limit;
-      const since = now - last;
-      if (resident <= bound || lived < wait || since < wait) return 'nothing';
-      if (!released) {
-        if (now - lastRelease < BETWEEN_RELEASES) return 'nothing';
-        lastRelease = now;
-        return 'release';
-      }
-      // A replacement that helped would not be needed again so soon.
-      wait = since < 2 * wait ? Math.min(2 * wait, LONGEST_WAIT * firstWait) : firstWait;
-      last = now;
-      return 'replacement';
-    },
-  };
+/** The replacements of one slot. */
+export class Recycling {
+  readonly #limit: number;
+  readonly #firstWait: number;
+  #wait: number;
+  #last = Number.NEGATIVE_INFINITY;
+  #lastRelease = Number.NEGATIVE_INFINITY;
+
+  /** `limit` in bytes; `firstWait`, in milliseconds, is also how long a process has to live before it is replaced. */
+  constructor(limit: number, firstWait: number) {
+    this.#limit = limit;
+    this.#firstWait = firstWait;
+    this.#wait = firstWait;
+  }
+
+  /**
+   * What is to be done about the size of a process, `now` in milliseconds: it gives back what it does not use, or is
+   * replaced. Each replacement that follows soon after the previous one makes the wait for the next one longer.
+   */
+  due({ resident, loaded, lived, released }: ProcessSize, now: number): 'nothing' | 'release' | 'replacement' {
+    const bound = loaded !== undefined && loaded > this.#limit ? loaded * GROWTH : this.#limit;
+    const since = now - this.#last;
+    if (resident <= bound || lived < this.#wait || since < this.#wait) return 'nothing';
+    if (!released) {
+      if (now - this.#lastRelease < BETWEEN_RELEASES) return 'nothing';
+      this.#lastRelease = now;
+      return 'release';
+    }
+    // A replacement that helped would not be needed again so soon.
+    this.#wait = since < 2 * this.#wait ? Math.min(2 * this.#wait, LONGEST_WAIT * this.#firstWait) : this.#firstWait;
+    this.#last = now;
+    return 'replacement';
+  }
 }
 
 /**

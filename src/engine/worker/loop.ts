@@ -7,12 +7,21 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { JobStopped, type RunControl } from '../families/family.ts';
 import { isRemote } from '../packages/manifest.ts';
-import { type FromEngine, PASSING_LENGTH, type PrepareMessage, type ScoreMessage, type ToEngine } from './messages.ts';
-import { createLoadedModels, type LoadedModels } from './models.ts';
+import {
+  type FromEngine,
+  type LoadMessage,
+  PASSING_LENGTH,
+  type PrepareMessage,
+  type ScoreMessage,
+  type ToEngine,
+} from './messages.ts';
+import { LoadedModels } from './models.ts';
 import { releaseSpare } from './release.ts';
 
 /** Milliseconds between two reports of progress in one job. */
 const PROGRESS_INTERVAL = 100;
+/** A package is not served whose canary decision goes wrong this often in a row. */
+const CANARY_TRIES = 3;
 /** Milliseconds that a job may read its texts before others pass it. */
 const LONG_READING = 10;
 
@@ -46,11 +55,7 @@ export class WorkerLoop {
     resident: () => number,
     cacheDir?: string,
   ) {
-    this.#models = createLoadedModels(
-      cacheBytes,
-      (key, problems) => send({ kind: 'unready', key, problems }),
-      cacheDir,
-    );
+    this.#models = new LoadedModels(cacheBytes, (key, problems) => send({ kind: 'unready', key, problems }), cacheDir);
     this.#send = send;
     this.#end = end;
     this.#resident = resident;
@@ -104,20 +109,13 @@ export class WorkerLoop {
   async #perform(task: Task, arrived: number): Promise<void> {
     switch (task.kind) {
       case 'load': {
-        const load = () => this.#models.load(task);
-        const outcome = await (isRemote(task.manifest.family) ? this.#awaitServer(load) : load());
-        this.#send({ ...outcome, key: task.key });
+        const load = () => this.#load(task);
+        this.#send(await (isRemote(task.manifest.family) ? this.#awaitServer(load) : load()));
         break;
       }
       case 'unload':
         await this.#models.unload(task.key);
         break;
-      case 'canary': {
-        const decide = () => this.#models.canary(task.key);
-        const problem = await (this.#models.isRemote(task.key) ? this.#awaitServer(decide) : decide());
-        this.#send({ kind: 'canary_made', key: task.key, problem, resident: this.#resident() });
-        break;
-      }
       case 'release':
         await releaseSpare();
         this.#send({ kind: 'released', resident: this.#resident() });
@@ -126,6 +124,21 @@ export class WorkerLoop {
         this.#lastProgress = performance.now();
         await this.#run(task, this.#lastProgress - arrived, 'passable');
     }
+  }
+
+  /** Loads a package and lets it make its canary decision. */
+  async #load(message: LoadMessage): Promise<FromEngine> {
+    const { key } = message;
+    const outcome = await this.#models.load(message);
+    if (outcome.kind === 'load_failed') return { ...outcome, key };
+    let problem = '';
+    for (let tries = 0; tries < CANARY_TRIES; tries++) {
+      const found = await this.#models.canary(key);
+      if (found === undefined) return { ...outcome, key, resident: this.#resident() };
+      problem = found;
+    }
+    await this.#models.unload(key);
+    return { kind: 'load_failed', key, problems: [problem] };
   }
 
   async #runBeside(message: JobMessage): Promise<void> {

@@ -22,7 +22,7 @@ setPriority(Number(process.argv[3] ?? 0));
 const send = (message: FromEngine): void => {
   process.send?.(message, undefined, undefined, () => {});
   // A process that is killed would not keep its compiled code for the next one.
-  if (message.kind === 'canary_made') flushCompileCache();
+  if (message.kind === 'loaded') flushCompileCache();
 };
 // Awaits the delivery of a last message: all earlier ones are delivered by then, too.
 const end = (): void => {

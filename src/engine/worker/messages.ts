@@ -2,12 +2,11 @@
  * The messages between the pool and an engine process. They are structured-cloned over the child's IPC channel, which
  * keeps their order.
  *
- * An engine does one thing at a time, in the order of arrival: load, unload, canary, score, prepare, release; jobs that
- * a server scores run at the same time. Between `reading` and `read` or `finished` of a job the engine pauses to make
+ * An engine does one thing at a time, in the order of arrival: load, unload, score, prepare, release; jobs that a
+ * server scores run at the same time. Between `reading` and `read` or `finished` of a job the engine pauses to make
  * short decisions that have arrived meanwhile. `cancel` and `drain` are read between two graph runs. Every `score` and
- * `prepare` gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `canary` one `canary_made`,
- * every `release` one `released`. `key` names one loaded package: two generations of one revision have different keys.
- * Times are milliseconds.
+ * `prepare` gets exactly one `finished`, every `load` one `loaded` or `load_failed`, every `release` one `released`.
+ * `key` names one loaded package: two generations of one revision have different keys. Times are milliseconds.
  */
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls, Unread } from '../engine.ts';
@@ -23,7 +22,6 @@ export const PASSING_LENGTH = 4096;
 export type ToEngine =
   | LoadMessage
   | { readonly kind: 'unload'; readonly key: string }
-  | { readonly kind: 'canary'; readonly key: string }
   | ScoreMessage
   | PrepareMessage
   /** Asks it to give back the memory that it does not use. */
@@ -31,7 +29,7 @@ export type ToEngine =
   | { readonly kind: 'cancel'; readonly job: number }
   | { readonly kind: 'drain' };
 
-/** Asks for a package to be verified and loaded. */
+/** Asks for a package to be verified and loaded, and for its canary decision. */
 export interface LoadMessage {
   readonly kind: 'load';
   readonly key: string;
@@ -50,7 +48,7 @@ export interface ScoreMessage {
   readonly kind: 'score';
   readonly job: number;
   readonly key: string;
-  /** Who shares what is cached for it, see `cachePart`. */
+  /** Who shares what is cached for it, see `ChoiceSet`. */
   readonly part: string;
   readonly input: string;
   readonly instruction: string;
@@ -75,22 +73,14 @@ export interface PrepareMessage {
 
 /** From an engine to the pool. */
 export type FromEngine =
-  | { readonly kind: 'loaded'; readonly key: string; readonly profile: CostProfile }
+  /** The package is loaded and its canary was right; `resident` are the process's resident bytes after it. */
+  | { readonly kind: 'loaded'; readonly key: string; readonly profile: CostProfile; readonly resident: number }
   | {
       readonly kind: 'load_failed';
       readonly key: string;
       readonly problems: readonly string[];
       /** The package may be sound, but its inference server cannot be asked. */
       readonly away?: boolean;
-    }
-  /**
-   * `problem` is undefined if the answer was the expected one; `resident` are the process's resident bytes after it.
-   */
-  | {
-      readonly kind: 'canary_made';
-      readonly key: string;
-      readonly problem: string | undefined;
-      readonly resident: number;
     }
   | { readonly kind: 'finished'; readonly job: number; readonly result: JobResult }
   /** The texts of a job take long to read: other decisions may pass it. */

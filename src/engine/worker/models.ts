@@ -35,31 +35,6 @@ export type Loaded =
   | { readonly kind: 'loaded'; readonly profile: CostProfile }
   | { readonly kind: 'load_failed'; readonly problems: readonly string[]; readonly away?: boolean };
 
-/** Loads packages and runs jobs on them. */
-export interface LoadedModels {
-  /**
-   * Verifies, loads and, unless its profile is known, measures a package. One that is loaded already, because only its
-   * server could not be asked, is just connected again. Never rejects.
-   */
-  load(message: Omit<LoadMessage, 'kind'>): Promise<Loaded>;
-  unload(key: string): Promise<void>;
-  /** Makes the package's canary decision. Resolves to the problem with it, or undefined. Never rejects. */
-  canary(key: string): Promise<string | undefined>;
-  /**
-   * Runs a job. While a job whose graphs run here pauses between pieces of its texts, one other such job may be run to
-   * its end. `waited` is passed on to the result. Never rejects.
-   */
-  run(
-    message: ScoreMessage | PrepareMessage,
-    waited: number,
-    control: Pick<RunControl, 'checkpoint' | 'pause' | 'signal'>,
-  ): Promise<JobResult>;
-  /** Whether a server scores the jobs of a model that is loaded. */
-  isRemote(key: string): boolean;
-  /** Counts of the inference calls since this was last called. */
-  takeCounts(): readonly InferenceCalls[];
-}
-
 /** The scores of a job without choices. */
 const NOTHING_SCORED: FamilyScores = { probabilities: new Float64Array(0), encoded: 0 };
 
@@ -72,87 +47,112 @@ interface LoadedModel {
 
 type Settlement = (sound: boolean) => Promise<void>;
 
-/**
- * `cacheBytes` bounds the choice vectors of all models together. `unready` is called for a model whose server can no
- * longer decide. `cacheDir`: see cache.ts; without one everything is computed here.
- */
-export function createLoadedModels(
-  cacheBytes: number,
-  unready: (key: string, problems: readonly string[]) => void = () => {},
-  cacheDir = '',
-): LoadedModels {
-  const models = new Map<string, LoadedModel>();
-  const cache: ChoiceVectorCache = createChoiceVectorCache(cacheBytes);
+/** Loads packages and runs jobs on them. */
+export class LoadedModels {
+  readonly #models = new Map<string, LoadedModel>();
+  readonly #cache: ChoiceVectorCache;
+  readonly #unready: (key: string, problems: readonly string[]) => void;
+  readonly #cacheDir: string;
 
-  const unload = async (key: string): Promise<void> => {
-    const model = models.get(key);
-    models.delete(key);
-    cache.forget(key);
+  /**
+   * `cacheBytes` bounds the choice vectors of all models together. `unready` is called for a model whose server can no
+   * longer decide. `cacheDir`: see cache.ts; without one everything is computed here.
+   */
+  constructor(
+    cacheBytes: number,
+    unready: (key: string, problems: readonly string[]) => void = () => {},
+    cacheDir = '',
+  ) {
+    this.#cache = createChoiceVectorCache(cacheBytes);
+    this.#unready = unready;
+    this.#cacheDir = cacheDir;
+  }
+
+  /**
+   * Verifies, loads and, unless its profile is known, measures a package. One that is loaded already, because only its
+   * server could not be asked, is just connected again. Never rejects.
+   */
+  async load({ key, folder, manifest, profile, proven, inDoubt }: Omit<LoadMessage, 'kind'>): Promise<Loaded> {
+    const settlements: Settlement[] = [];
+    try {
+      let model = this.#models.get(key);
+      if (model === undefined) {
+        const inHand = { folder, manifest, verified: !proven, cacheDir: this.#cacheDir, settlements };
+        model = await modelIn(inHand, (found) => this.#unready(key, found));
+        this.#models.set(key, model);
+      }
+      const { server } = model.family;
+      // A server that was away may have come back with another model.
+      if (server !== undefined) this.#cache.forget(key);
+      const found = await server?.connect();
+      if (found !== undefined && found.problems.length > 0) return { kind: 'load_failed', ...found };
+      const known = profile ?? (await profileOf(model, this.#cacheDir, inDoubt));
+      await releaseSpare();
+      return { kind: 'loaded', profile: known };
+    } catch (error) {
+      await this.unload(key);
+      await settle(settlements, false);
+      return { kind: 'load_failed', problems: error instanceof InvalidOptions ? error.problems : [reasonOf(error)] };
+    }
+  }
+
+  async unload(key: string): Promise<void> {
+    const model = this.#models.get(key);
+    this.#models.delete(key);
+    this.#cache.forget(key);
     await model?.family.dispose();
     await settle(model?.settlements, false);
-  };
+  }
 
-  return {
-    async load({ key, folder, manifest, profile, proven, inDoubt }) {
-      const settlements: Settlement[] = [];
-      try {
-        let model = models.get(key);
-        if (model === undefined) {
-          const inHand = { folder, manifest, verified: !proven, cacheDir, settlements };
-          model = await modelIn(inHand, (found) => unready(key, found));
-          models.set(key, model);
-        }
-        const { server } = model.family;
-        // A server that was away may have come back with another model.
-        if (server !== undefined) cache.forget(key);
-        const found = await server?.connect();
-        if (found !== undefined && found.problems.length > 0) return { kind: 'load_failed', ...found };
-        const known = profile ?? (await profileOf(model, cacheDir, inDoubt));
-        await releaseSpare();
-        return { kind: 'loaded', profile: known };
-      } catch (error) {
-        await unload(key);
-        await settle(settlements, false);
-        return { kind: 'load_failed', problems: error instanceof InvalidOptions ? error.problems : [reasonOf(error)] };
-      }
-    },
+  /** Makes the package's canary decision. Resolves to the problem with it, or undefined. Never rejects. */
+  async canary(key: string): Promise<string | undefined> {
+    const model = this.#models.get(key);
+    if (model === undefined) return 'the model is not loaded';
+    try {
+      const { canary } = model.manifest;
+      const { result, doubt } = await score(model, canary, 0, unhindered);
+      const problem = doubt ?? canaryProblem(canary, result);
+      if (problem !== undefined) return problem;
+      await settle(model.settlements, true);
+      model.family.server?.watch();
+      return undefined;
+    } catch (error) {
+      return error instanceof CallFailed ? `the canary decision failed: ${reasonOf(error)}` : reasonOf(error);
+    }
+  }
 
-    unload,
+  /**
+   * Runs a job. While a job whose graphs run here pauses between pieces of its texts, one other such job may be run to
+   * its end. `waited` is passed on to the result. Never rejects.
+   */
+  async run(
+    message: ScoreMessage | PrepareMessage,
+    waited: number,
+    hooks: Pick<RunControl, 'checkpoint' | 'pause' | 'signal'>,
+  ): Promise<JobResult> {
+    const model = this.#models.get(message.key);
+    if (model === undefined) return { kind: 'failed', message: `${message.key} is not loaded` };
+    try {
+      const deadline = performance.now() + message.timeLeft;
+      const vectors = this.#cache.of(message.key, message.part);
+      const control: RunControl = { ...hooks, deadline, vectors };
+      if (message.kind === 'score') return (await score(model, message, waited, control)).result;
+      await model.family.prepare(message.choices, control, message.all);
+      return { kind: 'prepared' };
+    } catch (error) {
+      return resultOf(error, model.manifest);
+    }
+  }
 
-    async canary(key) {
-      const model = models.get(key);
-      if (model === undefined) return 'the model is not loaded';
-      try {
-        const { canary } = model.manifest;
-        const { result, doubt } = await score(model, canary, 0, unhindered);
-        const problem = doubt ?? canaryProblem(canary, result);
-        if (problem !== undefined) return problem;
-        await settle(model.settlements, true);
-        model.family.server?.watch();
-        return undefined;
-      } catch (error) {
-        return error instanceof CallFailed ? `the canary decision failed: ${reasonOf(error)}` : reasonOf(error);
-      }
-    },
+  /** Whether a server scores the jobs of a model that is loaded. */
+  isRemote(key: string): boolean {
+    return this.#models.get(key)?.family.server !== undefined;
+  }
 
-    async run(message, waited, hooks) {
-      const model = models.get(message.key);
-      if (model === undefined) return { kind: 'failed', message: `${message.key} is not loaded` };
-      try {
-        const deadline = performance.now() + message.timeLeft;
-        const vectors = cache.of(message.key, message.part);
-        const control: RunControl = { ...hooks, deadline, vectors };
-        if (message.kind === 'score') return (await score(model, message, waited, control)).result;
-        await model.family.prepare(message.choices, control, message.all);
-        return { kind: 'prepared' };
-      } catch (error) {
-        return resultOf(error, model.manifest);
-      }
-    },
-
-    isRemote: (key) => models.get(key)?.family.server !== undefined,
-    takeCounts: () => [...models.values()].flatMap(({ family }) => family.server?.takeCounts() ?? []),
-  };
+  /** Counts of the inference calls since this was last called. */
+  takeCounts(): readonly InferenceCalls[] {
+    return [...this.#models.values()].flatMap(({ family }) => family.server?.takeCounts() ?? []);
+  }
 }
 
 /** What a model's work costs: measured, or remembered from an earlier measurement unless that is in doubt. */

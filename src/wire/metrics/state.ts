@@ -67,7 +67,7 @@ export function addStateMetrics(registry: Registry, sources: StateSources): void
 
 function addEngineMetrics(registry: Registry, engine: Engine): void {
   const { gauge, total, totals } = readingsIn(registry);
-  gauge('umpire_queue_jobs', 'Decisions that wait for an engine.', () => engine.stats().queue.jobs);
+  gauge('umpire_queue_jobs', 'Jobs that wait for an engine.', () => engine.stats().queue.jobs);
   gauge(
     'umpire_queue_seconds',
     'What the waiting decisions will take on one engine.',

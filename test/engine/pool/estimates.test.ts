@@ -5,7 +5,7 @@ import type { TwoStageProfile } from '../../../src/engine/families/two-stage/pro
 import { jobCost } from '../../../src/engine/job-cost.ts';
 import { readManifest } from '../../../src/engine/packages/manifest.ts';
 import { createRevision, type Revision } from '../../../src/engine/packages/revisions.ts';
-import { createEstimates, shapeOf, worstCost } from '../../../src/engine/pool/estimates.ts';
+import { Estimates, shapeOf, worstCost } from '../../../src/engine/pool/estimates.ts';
 
 const PROFILE: CostProfile = {
   premise: [
@@ -71,7 +71,7 @@ function createProfiledRevision(): Revision {
 
 test('estimates learn the density of texts and the speed of the machine', (t) => {
   const revision = createProfiledRevision();
-  const estimates = createEstimates();
+  const estimates = new Estimates();
   const shape = { revision, caller: 'a', premiseLength: 400, choices: 2, choicesLength: 8 };
   const before = estimates.cost(shape, true);
   t.true(estimates.cost(shape, false) > before);
@@ -85,7 +85,7 @@ test('estimates learn the density of texts and the speed of the machine', (t) =>
 
 test('a stall is forgotten while nothing is observed: what it refuses is admitted again', (t) => {
   let now = 0;
-  const estimates = createEstimates(() => now);
+  const estimates = new Estimates(() => now);
   const shape = { revision: createProfiledRevision(), caller: 'a', premiseLength: 400, choices: 2, choicesLength: 8 };
   const cost = (): number => estimates.cost(shape, true);
   const before = cost();
@@ -99,7 +99,7 @@ test('a stall is forgotten while nothing is observed: what it refuses is admitte
 
 test("what strangers send makes nobody else's texts seem longer, and what one sends oneself is forgotten", (t) => {
   let now = 0;
-  const estimates = createEstimates(() => now);
+  const estimates = new Estimates(() => now);
   const revision = createProfiledRevision();
   const terms = (tenant: string, keyed: boolean) => ({ tenant, keyed });
   const choices = Array.from({ length: 300 }, (_, place) => `${place} ${'word '.repeat(20)}`);

@@ -1,38 +1,38 @@
 /** The queue's order and bounds, without processes. */
 import test from 'ava';
 import fc from 'fast-check';
-import { type AdmissionCase, admit } from '../../../src/engine/pool/admission.ts';
-import { createFairQueue, type QueueItem, TenantRing } from '../../../src/engine/pool/fair-queue.ts';
-import { createHeap } from '../../../src/engine/pool/heap.ts';
+import { type AdmissionCase, refusalOf } from '../../../src/engine/pool/admission.ts';
+import { FairQueue, type QueueItem, type RingItem, TenantRing } from '../../../src/engine/pool/fair-queue.ts';
 import { rankOf } from '../../../src/engine/pool/job.ts';
 import { restartDelay } from '../../../src/engine/processes/recycling.ts';
 
 let sequence = 0;
 const item = (tenant: string, cost: number, rank = 0, keyed = false): QueueItem => {
-  return { tenant, cost, rank, keyed, bytes: 100, sequence: ++sequence };
+  return { tenant, cost, after: 0, rank, keyed, bytes: 100, sequence: ++sequence };
 };
 const anything = () => true;
 
-test('a heap gives its items in order, whatever is removed meanwhile', (t) => {
-  const operations = fc.array(fc.record({ key: fc.nat(50), removes: fc.boolean(), pick: fc.nat() }), {
+test('what one tenant has is taken by rank and then in the order of arrival, whatever is removed meanwhile', (t) => {
+  const operations = fc.array(fc.record({ rank: fc.nat(20), removes: fc.boolean(), pick: fc.nat() }), {
     maxLength: 200,
   });
   fc.assert(
     fc.property(operations, (steps) => {
-      const heap = createHeap<{ readonly key: number }>((a, b) => a.key < b.key);
-      const model: { readonly key: number }[] = [];
-      for (const { key, removes, pick } of steps) {
+      const ring = new TenantRing();
+      const model: RingItem[] = [];
+      for (const { rank, removes, pick } of steps) {
         if (removes && model.length > 0) {
           const [gone] = model.splice(pick % model.length, 1);
-          if (gone !== undefined) heap.remove(gone);
+          if (gone === undefined || !ring.remove(gone) || ring.remove(gone)) return false;
         } else {
-          const added = { key };
+          const added = item('a', 1, rank);
           model.push(added);
-          heap.push(added);
+          ring.add(added);
         }
       }
-      const popped = Array.from({ length: heap.size }, () => heap.pop()?.key);
-      return JSON.stringify(popped) === JSON.stringify(model.map(({ key }) => key).sort((a, b) => a - b));
+      const taken = Array.from(model, () => ring.take(anything));
+      model.sort((a, b) => a.rank - b.rank || a.sequence - b.sequence);
+      return ring.tenants === 0 && taken.every((each, place) => each === model[place]);
     }),
   );
   t.pass();
@@ -82,6 +82,16 @@ test('a tenant whose first item cannot be served holds nobody up', (t) => {
   t.is(ring.tenants, 0);
 });
 
+test('what waits for one engine keeps its turn there while another engine is served', (t) => {
+  const ring = new TenantRing();
+  for (let i = 0; i < 50; i++) ring.add(item('greedy right', 20));
+  ring.add(item('modest right', 20));
+  for (let i = 0; i < 50; i++) ring.add(item('greedy left', 20));
+  const next = (engine: string) => ring.take(({ tenant }) => tenant.endsWith(engine))?.tenant;
+  const order = Array.from({ length: 4 }, () => [next('left'), next('right')]).flat();
+  t.true(order.includes('modest right'), order.join());
+});
+
 test('nothing is lost or served twice', (t) => {
   const works = fc.array(
     fc.record({
@@ -93,7 +103,7 @@ test('nothing is lost or served twice', (t) => {
   );
   fc.assert(
     fc.property(works, fc.nat(5), (list, removeEvery) => {
-      const queue = createFairQueue<QueueItem>();
+      const queue = new FairQueue<QueueItem>();
       const items = list.map(({ tenant, cost, keyed }) => item(tenant, cost, 0, keyed));
       for (const each of items) queue.add(each);
       const removed = items.filter((_, i) => removeEvery > 0 && i % (removeEvery + 1) === 0);
@@ -111,12 +121,22 @@ test('nothing is lost or served twice', (t) => {
 });
 
 test('callers with a key get half the service while both wait, however many the others are', (t) => {
-  const queue = createFairQueue<QueueItem>();
+  const queue = new FairQueue<QueueItem>();
   for (let i = 0; i < 500; i++) queue.add(item(`address-${i}`, 10));
   for (let i = 0; i < 100; i++) queue.add(item('owner', 10, 0, true));
   const taken = Array.from({ length: 100 }, () => queue.take(anything));
   const keyed = taken.filter((each) => each?.keyed === true).length;
   t.true(keyed >= 49 && keyed <= 51, `${keyed} of 100`);
+});
+
+test('an owner with many preparations holds up another by its share alone', (t) => {
+  const queue = new FairQueue<QueueItem>();
+  for (let i = 0; i < 24; i++) queue.add({ ...item('greedy', 20, 0, true), after: 480 });
+  t.is(queue.costAhead('modest', true, 30), 30, 'while its own is done, the other gets as much');
+  t.is(queue.costAhead('greedy', true, 30), 24 * 500);
+  queue.add(item('modest', 5, 0, true));
+  const order = Array.from({ length: 4 }, () => queue.take(anything)?.tenant);
+  t.true(order.includes('modest'), order.join());
 });
 
 test('short jobs come first, but not for ever', (t) => {
@@ -172,8 +192,7 @@ test('admission', (t) => {
     ['the bytes of all', { all: backlog(2, 99_500), keyed: true }, 1],
   ];
   for (const [name, job, verdict] of cases) {
-    const admission = admit({ ...base, ...job });
-    t.is(admission.kind === 'admitted' ? 'admitted' : admission.retryAfter, verdict, name);
+    t.is(refusalOf({ ...base, ...job }) ?? 'admitted', verdict, name);
   }
 });
 

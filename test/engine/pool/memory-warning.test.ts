@@ -1,6 +1,6 @@
 /** What the operator is told of models that do not fit into an engine. */
 import test from 'ava';
-import { createMemoryWarning } from '../../../src/engine/pool/model-loading.ts';
+import { MemoryWarning } from '../../../src/engine/pool/engine-group.ts';
 
 const MIB = 2 ** 20;
 
@@ -8,7 +8,8 @@ test('models that do not fit are told of once for all engines, and again after t
   const told: string[] = [];
   const ignore = () => {};
   const logger = { debug: ignore, info: ignore, error: ignore, warn: (_: object, text: string) => told.push(text) };
-  const note = createMemoryWarning({ engineMemoryBytes: 450 * MIB, logger });
+  const warning = new MemoryWarning({ engineMemoryBytes: 450 * MIB, logger });
+  const note = (engine: string, loaded: number): void => warning.note(engine, loaded);
   note('engine-0', 450 * MIB);
   t.deepEqual(told, []);
   for (const engine of ['engine-0', 'engine-1', 'engine-0']) note(engine, 501.5 * MIB);

@@ -1,9 +1,9 @@
 /** What the pool remembers of a flood. */
 import test from 'ava';
-import { createRecentRefusals } from '../../../src/engine/pool/admission.ts';
+import { RecentRefusals } from '../../../src/engine/pool/admission.ts';
 
 test('several refusals in a second tell the least cost, until the second is over', (t) => {
-  const refusals = createRecentRefusals();
+  const refusals = new RecentRefusals();
   t.is(refusals.cheapest(0), undefined);
   for (let i = 0; i < 7; i++) refusals.note(20 - i, 1000 + i);
   t.is(refusals.cheapest(1010), undefined, 'seven may be chance');

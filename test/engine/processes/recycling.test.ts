@@ -1,6 +1,6 @@
 /** When an engine process gives memory back, and when it is replaced for its size. */
 import test from 'ava';
-import { createRecycling } from '../../../src/engine/processes/recycling.ts';
+import { Recycling } from '../../../src/engine/processes/recycling.ts';
 
 const OLD = { lived: 1e9, released: true };
 const LARGE = { ...OLD, resident: 200, loaded: 60 };
@@ -19,7 +19,7 @@ test('an engine whose models fit is replaced above the limit, another one a quar
   ];
   for (const [resident, loaded, due] of cases) {
     t.is(
-      createRecycling(100, 30).due({ ...OLD, resident, loaded }, 0),
+      new Recycling(100, 30).due({ ...OLD, resident, loaded }, 0),
       due ? 'replacement' : 'nothing',
       `${resident} of ${loaded}`,
     );
@@ -27,13 +27,13 @@ test('an engine whose models fit is replaced above the limit, another one a quar
 });
 
 test('a young engine is not replaced', (t) => {
-  const recycling = createRecycling(100, 30);
+  const recycling = new Recycling(100, 30);
   t.is(recycling.due({ ...LARGE, lived: 29 }, 1000), 'nothing');
   t.is(recycling.due({ ...LARGE, lived: 30 }, 1001), 'replacement');
 });
 
 test('an engine gives memory back first, not too often, and is replaced if it is still too large', (t) => {
-  const recycling = createRecycling(100, 30);
+  const recycling = new Recycling(100, 30);
   const working = { ...LARGE, released: false };
   t.is(recycling.due(working, 0), 'release');
   t.is(recycling.due(working, 1000), 'nothing');
@@ -44,7 +44,7 @@ test('an engine gives memory back first, not too often, and is replaced if it is
 });
 
 test('replacements that do not help become rare, and one that helps ends that', (t) => {
-  const recycling = createRecycling(100, 30);
+  const recycling = new Recycling(100, 30);
   let last = 0;
   const waits: number[] = [];
   t.is(recycling.due(LARGE, 0), 'replacement');

@@ -6,7 +6,7 @@ import { unhindered } from '../../../src/engine/families/family.ts';
 import { readPackage } from '../../../src/engine/packages/scan.ts';
 import { tidyCache } from '../../../src/engine/worker/cache.ts';
 import type { LoadMessage } from '../../../src/engine/worker/messages.ts';
-import { createLoadedModels } from '../../../src/engine/worker/models.ts';
+import { LoadedModels } from '../../../src/engine/worker/models.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { shippedModels } from '../support/engine.ts';
 import { modelsFolder, TINY } from '../support/packages.ts';
@@ -18,7 +18,7 @@ async function decide(folder: string, cacheDir: string, more: Partial<LoadMessag
   const [id = '', revision = ''] = folder.split('/').slice(-2);
   const { manifest, problems } = await readPackage(folder, id, revision);
   if (problems.length > 0) throw new Error(problems.join());
-  const models = createLoadedModels(0, () => {}, cacheDir);
+  const models = new LoadedModels(0, () => {}, cacheDir);
   const terms = { key: 'model', folder, manifest, profile: undefined, proven: false, inDoubt: false, ...more };
   const loaded = await models.load(terms);
   if (loaded.kind !== 'loaded') throw new Error(loaded.problems.join());

@@ -7,7 +7,7 @@ import { boundedTokens } from '../../text/bounded-tokens.ts';
 import { createRewritingReader } from '../../text/readers.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import { type ChoiceEncoder, createChoiceEncoder, createChoiceTokens } from '../choice-encoder.ts';
-import { type Family, type FamilyParts, type FamilyScores, type Premise, pauseOf, type RunControl } from '../family.ts';
+import type { Family, FamilyParts, FamilyScores, Premise, RunControl } from '../family.ts';
 import { dot, middle, softmax } from '../vectors.ts';
 import { createTextRules, type Finder, readFinder, readSymbols, type TextRules } from './finder.ts';
 import { readTwoStageOptions, type TwoStageOptions } from './options.ts';
@@ -162,7 +162,7 @@ class TwoStage implements Family {
 
   /** The tokens of a line; the text as a whole is within the limit. */
   async #lineIds(line: string, control: RunControl): Promise<Ids> {
-    const found = await boundedTokens(this.tokenizer, line, this.#parts.limits.inputTokens, pauseOf(control));
+    const found = await boundedTokens(this.tokenizer, line, this.#parts.limits.inputTokens, control.pause);
     return found.kind === 'tokens' ? found.ids : [];
   }
 
