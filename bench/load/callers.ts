@@ -56,7 +56,7 @@ export function restCaller(port: number): Caller {
       const length = Number(/content-length: (\d+)/i.exec(received.slice(0, end))?.[1] ?? Number.NaN);
       if (received.length < end + 4 + length) return;
       const status = received.slice(9, 12);
-      settle(status === '200' ? 'ok' : status === '503' ? 'refused' : 'failed');
+      settle(status === '200' ? 'ok' : status === '503' || status === '429' ? 'refused' : 'failed');
     });
     opened.on('error', () => {});
     opened.on('close', () => {
