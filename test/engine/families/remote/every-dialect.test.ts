@@ -156,7 +156,7 @@ for (const [name, dialect] of Object.entries(DIALECT_CASES)) {
       await t.throwsAsync(late, { instanceOf: JobDeadlinePassed }, title);
       t.true(performance.now() - began < 15_000, title);
       await eventually(() => server.requests.slice(from).every(({ canceled }) => canceled) && released === 1);
-      t.is(engine.stats().inference[0]?.inFlight, 0);
+      await eventually(() => engine.stats().inference[0]?.inFlight === 0);
     }
     behave(server, { delay: 0, fault: undefined });
     await eventually(() => scene.status() === 'ready');
