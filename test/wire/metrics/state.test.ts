@@ -34,7 +34,7 @@ async function scraped(
 test('the queue and the engine under load, and an engine that is killed', async (t) => {
   const service = await startService({ UMPIRE_METRICS_PORT: '0' });
   t.teardown(() => service.stop());
-  const SENT = 12;
+  const SENT = 60;
   const answers = Promise.all(Array.from({ length: SENT }, () => decide(service.port, BODY)));
   const during = await scraped(service, 'umpire_queue_jobs', (jobs) => jobs > 0);
   t.true((during.get('umpire_queue_jobs') as number) <= SENT);
