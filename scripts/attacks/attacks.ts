@@ -9,7 +9,7 @@ import type { Target } from './target.ts';
 
 /** Attacks a service until the time is over. Resolves to what it did, in words. */
 export type Attack = (
-  target: Pick<Target, 'port' | 'issueKey'>,
+  target: Pick<Target, 'port' | 'http2Port' | 'issueKey'>,
   seconds: number,
   connections?: number,
   streams?: number,

@@ -18,6 +18,7 @@ import {
 } from '../../test/support/http2-frames.ts';
 import type { Attack } from './attacks.ts';
 import { ask, keptAgent, sleep, storeLargeCatalog, until } from './calls.ts';
+import type { Target } from './target.ts';
 
 /** What each connection of a flood sends. */
 interface Flood {
@@ -30,12 +31,17 @@ interface Flood {
 }
 
 /** Sends as fast as it is taken until the time is over, over new connections where old ones are closed. */
-async function flood(port: number, seconds: number, { connections, addresses, opening, next }: Flood): Promise<string> {
+async function flood(
+  { port, http2Port = port }: Pick<Target, 'port' | 'http2Port'>,
+  seconds: number,
+  { connections, addresses, opening, next }: Flood,
+): Promise<string> {
   const sockets = new Set<Socket>();
   let [sent, opened] = [0, 0];
   const open = (index: number): void => {
     const localAddress = `127.61.${index % addresses}.1`;
-    const socket = connect({ port, host: '127.0.0.1', localAddress, noDelay: true });
+    const to = opening === undefined ? port : http2Port;
+    const socket = connect({ port: to, host: '127.0.0.1', localAddress, noDelay: true });
     socket.on('error', () => {}).resume();
     sockets.add(socket);
     opened += 1;
@@ -67,9 +73,9 @@ async function flood(port: number, seconds: number, { connections, addresses, op
 /** A flood of HTTP/1.1 requests in pipelines. */
 const pipelines =
   (addresses: number, ...requests: readonly string[]): Attack =>
-  ({ port }, seconds, scale = 64) => {
+  (target, seconds, scale = 64) => {
     const bytes = Buffer.from(requests.join('').repeat(Math.ceil(65_536 / requests.join('').length)));
-    return flood(port, seconds, { connections: scale, addresses, next: () => bytes });
+    return flood(target, seconds, { connections: scale, addresses, next: () => bytes });
   };
 
 const withBody = (line: string, body: string): string =>
@@ -82,8 +88,8 @@ const STREAMS = 400;
 /** A flood of streams that are taken back at once, one connection of each address. */
 const resets =
   (addresses: number, one: (stream: number) => Uint8Array): Attack =>
-  ({ port }, seconds) =>
-    flood(port, seconds, {
+  (target, seconds) =>
+    flood(target, seconds, {
       connections: addresses,
       addresses,
       opening: OPENING,
@@ -99,9 +105,9 @@ const resets =
 /** A flood of frames that belong to no request. */
 const frames =
   (addresses: number, ...each: readonly Uint8Array[]): Attack =>
-  ({ port }, seconds, scale = 16) => {
+  (target, seconds, scale = 16) => {
     const bytes = Buffer.concat(Array.from({ length: 1000 }, () => Buffer.concat(each)));
-    return flood(port, seconds, { connections: scale, addresses, opening: OPENING, next: () => bytes });
+    return flood(target, seconds, { connections: scale, addresses, opening: OPENING, next: () => bytes });
   };
 
 const EXPECTING = request('POST', '/v1/decisions', [
@@ -141,7 +147,7 @@ const largeAnswers =
   };
 
 /** Asks a stream of reflection again and again, as fast as its window lets it; a new one where it is ended. */
-const reflection: Attack = async ({ port }, seconds, scale = 4) => {
+const reflection: Attack = async ({ port, http2Port = port }, seconds, scale = 4) => {
   const symbol = Buffer.from('umpire.v1.DecisionService');
   const message = Buffer.concat([Buffer.from([0x22, symbol.length]), symbol]);
   const asked = Buffer.concat([Buffer.from([0]), word(message.length), message]);
@@ -150,7 +156,7 @@ const reflection: Attack = async ({ port }, seconds, scale = 4) => {
   await Promise.all(
     Array.from({ length: scale }, async () => {
       await until(seconds, async () => {
-        const session = openSession(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 1 << 30 } });
+        const session = openSession(`http://127.0.0.1:${http2Port}`, { settings: { initialWindowSize: 1 << 30 } });
         session.on('error', () => {});
         const ends = setTimeout(() => session.destroy(), seconds * 1000);
         const stream = session.request({

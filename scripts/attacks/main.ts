@@ -3,6 +3,7 @@
  * `scripts/attacks.sh`.
  */
 import { parseArgs } from 'node:util';
+import { startProxy } from '../../test/support/nginx.ts';
 import { ATTACKS as PORT_ATTACKS } from './attacks.ts';
 import { BODY_ATTACKS } from './bodies.ts';
 import { sleep } from './calls.ts';
@@ -20,6 +21,7 @@ const { values, positionals } = parseArgs({
     seconds: { type: 'string', default: '15' },
     calm: { type: 'string', default: '5' },
     checkout: { type: 'string', default: ROOT },
+    'through-nginx': { type: 'boolean', default: false },
   },
 });
 const ms = (value: number): string => (Number.isNaN(value) ? '-' : value.toFixed(0));
@@ -44,7 +46,18 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) 
     console.error(`no attack is called ${name}; there are: ${Object.keys(ATTACKS).join(', ')}`);
     process.exit(2);
   }
-  const target = await startTarget(values.checkout, name === 'reflection-stream' ? { UMPIRE_REFLECTION: 'on' } : {});
+  const service = await startTarget(values.checkout, {
+    ...(name === 'reflection-stream' ? { UMPIRE_REFLECTION: 'on' } : {}),
+    ...(values['through-nginx'] ? { UMPIRE_TRUSTED_PROXIES: '127.0.0.1' } : {}),
+  });
+  const proxy = values['through-nginx']
+    ? await startProxy([`127.0.0.1:${service.port}`], { cleartext: true, connections: 16_384 })
+    : undefined;
+  // Getters of the service, such as its status, stay alive.
+  const target: Target = Object.create(service, {
+    port: { value: proxy?.port ?? service.port },
+    http2Port: { value: proxy?.http2Port ?? service.port },
+  });
   const neighbour = startNeighbour(target);
   console.log(`\n### ${name}\n`);
   console.log(`| | ${KINDS.join(' | ')} | MiB |`);
@@ -75,6 +88,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) 
   const held = await Promise.all(['umpire_requests_open', 'umpire_watches', 'umpire_unread_bytes'].map(target.metric));
   if (held[1] !== 0 || held[2] !== 0) broken.push(`${name}: still held: ${held.join(', ')}`);
   await neighbour.stop();
+  await proxy?.stop();
   await target.stop();
 }
 if (broken.length > 0) {

@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { FLAG, frame, headers, PREFACE, request, settings, TYPE, watch } from '../../test/support/http2-frames.ts';
 import type { Attack } from './attacks.ts';
 import { sleep } from './calls.ts';
+import type { Target } from './target.ts';
 
 /** What is held: on so many connections of each of so many addresses, what each connection sends. */
 interface Siege {
@@ -21,8 +22,9 @@ const AT_ONCE = 400;
 const LATER = 8;
 
 /** Holds all of that until the time is over, and opens what is closed again. */
-async function besiege(port: number, seconds: number, siege: Siege): Promise<string> {
+async function besiege(target: Pick<Target, 'port' | 'http2Port'>, seconds: number, siege: Siege): Promise<string> {
   const { addresses, connections, bytes, http2 = false } = siege;
+  const port = http2 ? (target.http2Port ?? target.port) : target.port;
   const open = Array.from({ length: addresses }, () => new Set<Socket>());
   let opened = 0;
   const add = (sockets: Set<Socket>, index: number): void => {
@@ -72,25 +74,25 @@ const slowBody = (more = ''): Buffer =>
 
 /** The attacks by name. */
 export const PLACE_ATTACKS: Readonly<Record<string, Attack>> = {
-  'places-refused': ({ port }, seconds, connections = 84) =>
-    besiege(port, seconds, { addresses: 1, connections, bytes: unread(list), http2: true }),
-  'places-unread': ({ port }, seconds, connections = 11) =>
-    besiege(port, seconds, { addresses: 12, connections, bytes: unread(live), http2: true }),
-  'places-slow-bodies': ({ port }, seconds, connections = 512) =>
-    besiege(port, seconds, { addresses: 4, connections, bytes: slowBody() }),
-  'places-slow-bodies-of-64': ({ port }, seconds, connections = 32) =>
-    besiege(port, seconds, { addresses: 64, connections, bytes: slowBody() }),
-  'places-slow-heads': ({ port }, seconds, connections = 512) =>
-    besiege(port, seconds, { addresses: 4, connections, bytes: Buffer.from('GET /health/live HTTP/1.1\r\nHost: ') }),
-  'places-watches': ({ port }, seconds, connections = 32) =>
-    besiege(port, seconds, {
+  'places-refused': (target, seconds, connections = 84) =>
+    besiege(target, seconds, { addresses: 1, connections, bytes: unread(list), http2: true }),
+  'places-unread': (target, seconds, connections = 11) =>
+    besiege(target, seconds, { addresses: 12, connections, bytes: unread(live), http2: true }),
+  'places-slow-bodies': (target, seconds, connections = 512) =>
+    besiege(target, seconds, { addresses: 4, connections, bytes: slowBody() }),
+  'places-slow-bodies-of-64': (target, seconds, connections = 32) =>
+    besiege(target, seconds, { addresses: 64, connections, bytes: slowBody() }),
+  'places-slow-heads': (target, seconds, connections = 512) =>
+    besiege(target, seconds, { addresses: 4, connections, bytes: Buffer.from('GET /health/live HTTP/1.1\r\nHost: ') }),
+  'places-watches': (target, seconds, connections = 32) =>
+    besiege(target, seconds, {
       addresses: 64,
       connections,
       bytes: Buffer.concat([PREFACE, settings(), watch(1)]),
       http2: true,
     }),
-  async 'places-keyed'({ port, issueKey }, seconds, connections = 512) {
-    const bytes = slowBody(`Authorization: Bearer ${await issueKey('siege')}\r\n`);
-    return besiege(port, seconds, { addresses: 4, connections, bytes });
+  async 'places-keyed'(target, seconds, connections = 512) {
+    const bytes = slowBody(`Authorization: Bearer ${await target.issueKey('siege')}\r\n`);
+    return besiege(target, seconds, { addresses: 4, connections, bytes });
   },
 };

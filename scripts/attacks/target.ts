@@ -16,6 +16,8 @@ export interface Target {
   /** The pid of the serving process. */
   readonly pid: number;
   readonly port: number;
+  /** Where HTTP/2 is spoken, if that is another port: nginx 1.22 speaks one of both on a port without TLS. */
+  readonly http2Port?: number;
   /** The port of metrics and probes. */
   readonly metricsPort: number;
   /** Resident MiB of the serving process; undefined once it has ended. */
