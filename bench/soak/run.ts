@@ -16,10 +16,10 @@ const CONCURRENCY = 64;
 
 /**
  * Runs the benchmark. `--minutes N`; `--settle N`, the minute from which growth counts; `--rate N`, decisions per
- * second over REST, with half as many over gRPC.
+ * second over REST, with half as many over gRPC; `--replace N` kills an engine every N seconds.
  */
 export async function run(options: Record<string, number>): Promise<void> {
-  const { minutes = 20, settle = 5, rate = 40 } = options;
+  const { minutes = 20, settle = 5, rate = 40, replace = 0 } = options;
   const settings = { UMPIRE_CONCURRENCY_ANONYMOUS: String(CONCURRENCY) };
   const service = await startService(settings, ['--expose-gc', '--import', probe]);
   const memory = async (): Promise<{ readonly heapUsed: number; readonly rss: number }> => {
@@ -41,6 +41,15 @@ export async function run(options: Record<string, number>): Promise<void> {
     await sample(0);
     let turn = 0;
     const attacking = setInterval(() => attack(service.port, turn++), 100_000 / (1.5 * rate));
+    let kills = 0;
+    const kill = (): void => {
+      const pids = service.engines();
+      const victim = pids[kills % pids.length];
+      if (victim === undefined) return;
+      process.kill(victim, 'SIGKILL');
+      kills += 1;
+    };
+    const killing = replace > 0 ? setInterval(kill, replace * 1000) : undefined;
     let failed = 0;
     let ok = 0;
     for (let minute = 1; minute <= minutes; minute++) {
@@ -53,6 +62,7 @@ export async function run(options: Record<string, number>): Promise<void> {
       await sample(minute);
     }
     clearInterval(attacking);
+    clearInterval(killing);
     await new Promise((resolve) => setTimeout(resolve, 12_000));
     await sample(minutes);
     const slots = await runLoad({ ...plan, seconds: 2, protocol: 'rest', shape: { callers: CONCURRENCY } });
@@ -64,7 +74,7 @@ export async function run(options: Record<string, number>): Promise<void> {
       `from minute ${from?.minute} to ${to?.minute}: live heap +${growth('heap')} MiB, RSS +${growth('rss')} MiB, at most 5`,
     );
     console.log(
-      `descriptors ${samples[0]?.fds} at the start, ${to?.fds} at the end; ${turn} attacks; ${ok} decisions, ${failed} failed or refused`,
+      `descriptors ${samples[0]?.fds} at the start, ${to?.fds} at the end; ${turn} attacks, ${kills} engines killed; ${ok} decisions, ${failed} failed or refused`,
     );
     console.log(
       `all ${CONCURRENCY} slots of one address are free: ${slots.failed === 0 ? 'yes' : `no, ${slots.failed} refused`}`,
