@@ -3,13 +3,14 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from './config.ts';
-import { createAuthenticator } from './domain/authenticate.ts';
-import { createBodyLimits } from './domain/body-limits.ts';
-import { createCatalogs } from './domain/catalogs.ts';
-import { createDecider } from './domain/decide.ts';
-import { watchKeyUses } from './domain/key-uses.ts';
-import { createUnlearnedNotice } from './domain/learned.ts';
-import { createLimits } from './domain/limits.ts';
+import { Authenticator } from './domain/authenticate.ts';
+import { BodyLimits } from './domain/body-limits.ts';
+import { Catalogs } from './domain/catalogs.ts';
+import { Decider } from './domain/decide.ts';
+import { Gate, type GateOptions } from './domain/gate.ts';
+import { KeyUses } from './domain/key-uses.ts';
+import { UnlearnedNotice } from './domain/learned.ts';
+import { Limits } from './domain/limits.ts';
 import { createEngine } from './engine/create-engine.ts';
 import type { Engine } from './engine/engine.ts';
 import type { EngineOptions } from './engine/options.ts';
@@ -23,24 +24,16 @@ import { describeStore } from './stores/settings.ts';
 import { claimFolder, type FolderClaim } from './stores/sqlite/folder.ts';
 import type { Stores } from './stores/stores.ts';
 import { VERSION } from './version.ts';
-import { createGate, type Gate } from './wire/call.ts';
-import { createDispatch } from './wire/dispatch.ts';
-import { createHealth, type Health } from './wire/health.ts';
+import { Dispatch } from './wire/dispatch.ts';
+import { Health } from './wire/health.ts';
 import { type HoldingState, Holdings } from './wire/holdings/holdings.ts';
-import { createCors } from './wire/http/cors.ts';
+import { Cors } from './wire/http/cors.ts';
 import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
 import { createMetrics, type Metrics } from './wire/metrics/metrics.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
 import { createRpcHandler } from './wire/rpc/handler.ts';
 import type { Tracing } from './wire/traces/tracing.ts';
-import {
-  createCollector,
-  createWatchdog,
-  IDLE_AT,
-  processVitals,
-  type Vitals,
-  type Watchdog,
-} from './wire/watchdog.ts';
+import { createCollector, IDLE_AT, processVitals, type Vitals, Watchdog } from './wire/watchdog.ts';
 
 /** Milliseconds between checks whether the models are ready, while the port waits for them. */
 const READY_INTERVAL = 50;
@@ -50,8 +43,8 @@ export interface Overrides {
   readonly engine?: Engine;
   readonly stores?: Stores;
   readonly vitals?: Vitals;
-  /** Replaces the gate, which it is given and usually calls. */
-  readonly gate?: (gate: Gate) => Gate;
+  /** Makes another gate than the usual one. */
+  readonly gate?: (options: GateOptions) => Gate;
   /** How many log lines were dropped, for the metrics. */
   readonly droppedLogLines?: () => number;
 }
@@ -180,24 +173,26 @@ const MOST_FLUSH = 5000;
 export async function createApp(config: Config, logger: Logger, overrides: Overrides = {}): Promise<App> {
   const stores = overrides.stores ?? (await createStores(config.store, logger));
   const claim = overrides.stores === undefined ? claimOf(config, logger) : undefined;
-  const watched = watchKeyUses(stores.keys);
+  const keys = new KeyUses(stores.keys);
   const engine = overrides.engine ?? (await createEngine(engineOptionsOf(config, logger)));
-  const health = createHealth(() => engine.ready());
+  const health = new Health(engine);
   const holdings = new Holdings({ settings: config.holdings, trustedProxies: config.trustedProxies, logger });
   // One series starts at zero: in a series that starts with its first fault, Prometheus sees no increase.
   const faults = new Map<string, number>([['other', 0]]);
   const procedures = createProcedures({ config, logger, engine, stores });
-  const ownGate = createGate({
-    authenticator: createAuthenticator({ keys: watched.keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
-    limits: createLimits({ settings: config.limits, store: stores.limits, log: logger }),
-    answers: createBodyLimits(config.bodies, undefined, 'answers'),
+  const vitals = overrides.vitals ?? processVitals();
+  const watchdog = createWatchdog(config, logger, vitals);
+  const gating: GateOptions = {
+    authenticator: new Authenticator({ keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
+    limits: new Limits({ settings: config.limits, store: stores.limits, log: logger }),
+    answers: new BodyLimits(config.bodies, 'answers'),
     trustedProxies: config.trustedProxies,
     anonymous: config.anonymous,
     engine,
-    refused: () => watchdog.refused,
-  });
-  const gate = overrides.gate?.(ownGate) ?? ownGate;
-  const bodies = createBodyLimits(config.bodies);
+    watchdog,
+  };
+  const gate = overrides.gate?.(gating) ?? new Gate(gating);
+  const bodies = new BodyLimits(config.bodies, 'requests');
   const rest = createRestHandler({ procedures, gate, health, bodies, models: () => engine.models() });
   const rpc = createRpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection });
   const { droppedLogLines = () => 0 } = overrides;
@@ -216,13 +211,17 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
         });
   const tracing = await createTracingOf(config, logger);
   const observers = [metrics, tracing].flatMap((part) => part?.observe ?? []);
-  const cors = createCors(config.corsOrigins);
-  const dispatch = createDispatch({ rest, rpc, holdings, logger, observers, cors });
+  const cors = new Cors(config.corsOrigins);
+  const dispatch = new Dispatch({ rest, rpc, holdings, logger, observers, cors });
   const listener = createListener({ dispatch, logger, holdings, tls: config.tls });
-  const watchdog = createWatchdogOf({ config, logger, listener, vitals: overrides.vitals ?? processVitals() });
+  const collect = createCollector(() => vitals.memory() >= IDLE_AT * config.memory);
+  watchdog.start(() => {
+    listener.closeIdle();
+    collect();
+  });
   const own = [
     ...(overrides.engine === undefined ? [() => engine.close()] : []),
-    () => watched.close(),
+    () => keys.close(),
     ...(overrides.stores === undefined ? [() => stores.close()] : []),
     async () => claim?.release(),
   ];
@@ -254,8 +253,8 @@ function createProcedures(parts: {
   readonly stores: Stores;
 }): readonly Procedure[] {
   const { config, logger, engine, stores } = parts;
-  const catalogs = createCatalogs({ store: stores.catalogs, engine, bounds: config.catalogBounds });
-  const decider = createDecider({ engine, catalogs, unlearned: createUnlearnedNotice(logger) });
+  const catalogs = new Catalogs({ store: stores.catalogs, engine, bounds: config.catalogBounds });
+  const decider = new Decider({ engine, catalogs, unlearned: new UnlearnedNotice(logger) });
   return [
     ...createDecisionService({ decider }),
     ...createModelService({ engine }),
@@ -270,26 +269,14 @@ async function createTracingOf({ traces, tls }: Config, logger: Logger): Promise
   return createTracing({ settings: traces, tls: tls !== undefined, logger });
 }
 
-/** A watchdog that closes idle connections and collects garbage near the bounds, and logs when work is refused. */
-function createWatchdogOf(parts: {
-  readonly config: Config;
-  readonly logger: Logger;
-  readonly listener: Listener;
-  readonly vitals: Vitals;
-}): Watchdog {
-  const { config, logger, listener, vitals } = parts;
-  const collect = createCollector(() => vitals.memory() >= IDLE_AT * config.memory);
-  return createWatchdog({
-    memoryLimit: config.memory,
+/** A watchdog that logs when work is refused. */
+function createWatchdog({ memory }: Config, logger: Logger, vitals: Vitals): Watchdog {
+  return new Watchdog({
+    memoryLimit: memory,
     vitals,
-    closeIdle: () => {
-      listener.closeIdle();
-      collect();
-    },
-    changed: (refused, vitals) => {
-      const fields = { ...vitals, refused };
-      if (refused !== 'nobody') logger.warn(fields, 'near the bounds of memory or of the event loop: work is refused');
-      else logger.info(vitals, 'within the bounds again: work is accepted');
+    changed: (refused, fields) => {
+      if (refused === 'nobody') logger.info(fields, 'within the bounds again: work is accepted');
+      else logger.warn({ ...fields, refused }, 'near the bounds of memory or of the event loop: work is refused');
     },
   });
 }

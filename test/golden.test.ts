@@ -17,7 +17,7 @@ import { constraintsOf } from '../src/domain/field-rules.ts';
 import { createCatalogService } from '../src/service/catalog-service.ts';
 import { createDecisionService } from '../src/service/decision-service.ts';
 import { createModelService } from '../src/service/model-service.ts';
-import { createHealth, probe } from '../src/wire/health.ts';
+import { Health, probe } from '../src/wire/health.ts';
 import { createPages } from '../src/wire/rest/pages.ts';
 import { createRoutes } from '../src/wire/rest/routes.ts';
 
@@ -51,10 +51,7 @@ const errors = Object.fromEntries(
 const pages = Object.fromEntries([
   ...[...createPages(() => []).keys()].map((path) => [path, 'GET, without a key']),
   ...['/health/live', '/health/ready'].map((path) => {
-    const state = probe(
-      createHealth(() => true),
-      path,
-    );
+    const state = probe(new Health({ ready: () => true }), path);
     return [path, state === undefined ? 'nothing' : 'GET, without a key'];
   }),
 ]);

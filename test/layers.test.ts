@@ -147,7 +147,7 @@ const WIRE: Readonly<Record<string, readonly string[]>> = {
   'dispatch.ts': ['access-log.ts', 'holdings', 'http', 'rpc'],
   rest: ['call.ts', 'health.ts', 'http'],
   rpc: ['call.ts', 'health.ts', 'holdings', 'http'],
-  'call.ts': ['http', 'watchdog.ts'],
+  'call.ts': ['http'],
   metrics: ['health.ts', 'holdings', 'http', 'listener'],
   traces: ['http'],
   holdings: ['http'],

@@ -7,8 +7,8 @@
  */
 import { fromBinary } from '@bufbuild/protobuf';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { compileMessageReader } from '../../src/wire/rest/message-reader.ts';
-import { compileMessageScan } from '../../src/wire/rpc/message-scan.ts';
+import { MessageReader } from '../../src/wire/rest/message-reader.ts';
+import { MessageScan } from '../../src/wire/rpc/message-scan.ts';
 import { hostileBodies, hostileMessages } from '../../test/support/hostile-bodies.ts';
 import { printTable } from '../report/table.ts';
 import { LARGE, SMALL } from '../shell/requests.ts';
@@ -18,8 +18,8 @@ const SIZES = [1 << 16, 1 << 18, 1 << 20];
 /** Milliseconds that reading the largest may take. */
 const MOST = 10;
 
-const read = compileMessageReader(CreateDecisionRequestSchema);
-const scan = compileMessageScan(CreateDecisionRequestSchema);
+const reader = new MessageReader(CreateDecisionRequestSchema);
+const scan = new MessageScan(CreateDecisionRequestSchema);
 const NONE = new Map<string, string>();
 
 /** Milliseconds that the work takes: the least of the rounds, each the mean of `times` repetitions. */
@@ -50,14 +50,14 @@ export async function run({ rounds = 9 }: { readonly rounds?: number } = {}): Pr
   ] as const) {
     const bytes = Buffer.from(JSON.stringify(body));
     const parsed = time(() => JSON.parse(bytes.toString()), rounds, 1000);
-    const own = time(() => read(bytes, NONE), rounds, 1000);
+    const own = time(() => reader.read(bytes, NONE), rounds, 1000);
     rows.push([what, String(bytes.length), shown(parsed), shown(own), (own / parsed).toFixed(2), '']);
   }
   const kinds = [
     {
       of: hostileBodies,
       theirs: (bytes: Buffer) => JSON.parse(bytes.toString()),
-      ours: (bytes: Buffer) => read(bytes, NONE),
+      ours: (bytes: Buffer) => reader.read(bytes, NONE),
     },
     {
       of: hostileMessages,

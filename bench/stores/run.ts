@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { createClient } from 'redis';
-import { createAuthenticator } from '../../src/domain/authenticate.ts';
-import { createCatalogCache } from '../../src/domain/catalog-cache.ts';
+import { Authenticator } from '../../src/domain/authenticate.ts';
+import { CatalogCache } from '../../src/domain/catalog-cache.ts';
 import { LIMIT_SETTINGS, limitsOf } from '../../src/domain/limit-settings.ts';
-import { createLimits } from '../../src/domain/limits.ts';
+import { Limits } from '../../src/domain/limits.ts';
 import { readSettings } from '../../src/domain/settings.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import { type CatalogRecord, UNBOUNDED } from '../../src/stores/catalog-store.ts';
@@ -71,7 +71,7 @@ async function worksOf(stores: Stores): Promise<readonly (readonly [string, Work
     limits: { quota: 1e9 },
   } as const;
   const unlimited = { perSecond: 1e6, burst: 1e6 };
-  const limits = createLimits({
+  const limits = new Limits({
     settings: {
       ...limitsOf(readSettings(LIMIT_SETTINGS, {}).value),
       key: { rate: unlimited, concurrency: 1_000, quota: 1e9 },
@@ -79,10 +79,10 @@ async function worksOf(stores: Stores): Promise<readonly (readonly [string, Work
     store: limitStore,
     log: SILENT_LOG,
   });
-  const authenticator = createAuthenticator({ keys, limitBadKeys: true });
+  const authenticator = new Authenticator({ keys, limitBadKeys: true });
   const { authorization } = issued.headers;
-  const warm = createCatalogCache(catalogs);
-  const stale = createCatalogCache(catalogs, () => (now += 1_000));
+  const warm = new CatalogCache(catalogs);
+  const stale = new CatalogCache(catalogs, () => (now += 1_000));
   return [
     ['create, 8 choices', () => catalogs.create('bench', record(`c${ids++}`, 8), UNBOUNDED, budget()), 400],
     ['create, 300 choices', () => catalogs.create('bench', record(`c${ids++}`, 300), UNBOUNDED, budget()), 400],
@@ -98,7 +98,7 @@ async function worksOf(stores: Stores): Promise<readonly (readonly [string, Work
     ],
     [
       'limit check: rate, concurrency and quota',
-      async () => (await limits.admit(caller, 'decision', budget())).release(),
+      async () => (await limits.grant(caller, 'decision', budget())).release(),
       4_000,
     ],
   ];

@@ -13,7 +13,7 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 import { type ObjectShape, scanBody } from '../../src/wire/http/strict-json.ts';
-import { compileMessageScan } from '../../src/wire/rpc/message-scan.ts';
+import { MessageScan } from '../../src/wire/rpc/message-scan.ts';
 import { FORMS, formBody, formDifference, startBridge } from './fuzz-forms.ts';
 import { ROOT, startTarget } from './target.ts';
 
@@ -48,7 +48,7 @@ const VALID_FORMS: Readonly<Record<string, string>> = {
 };
 const NAMES = ['model', 'input', 'instruction', 'choices', 'catalog'];
 const shape: ObjectShape = new Map(NAMES.map((name) => [name, name === 'choices' ? 'strings' : 'string']));
-const scan = compileMessageScan(CreateDecisionRequestSchema);
+const scan = new MessageScan(CreateDecisionRequestSchema);
 /** What is put into bodies: signs of JSON, parts of escapes, odd numbers and characters. */
 const BITS = [
   '{',

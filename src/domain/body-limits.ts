@@ -5,7 +5,7 @@
  * process's time.
  */
 import { LRUCache } from 'lru-cache';
-import type { Caller } from './callers.ts';
+import type { Caller } from './authenticate.ts';
 import { DomainError } from './errors.ts';
 import type { Rate } from './gcra.ts';
 import { parseRate } from './limit-settings.ts';
@@ -16,14 +16,6 @@ export interface BodyRates {
   readonly anonymous: Rate | 'off';
   readonly key: Rate | 'off';
   readonly all: Rate | 'off';
-}
-
-/** Counts bytes that arrived, or 0 to ask before any do. Returns the fault if there are too many. */
-export type BodyMeter = (bytes: number) => DomainError | undefined;
-
-/** The counters of body bytes of all callers. */
-export interface BodyLimits {
-  meter(caller: Caller): BodyMeter;
 }
 
 /** The most callers that are counted at a time; beyond it those that were idle longest are forgotten. */
@@ -37,51 +29,65 @@ interface Bucket {
   until: number;
 }
 
-/** Counters of which nothing is used yet. `clock`: milliseconds, never set back. `what`: whose bodies they are. */
-export function createBodyLimits(
-  rates: BodyRates,
-  clock: () => number = () => performance.now(),
-  what: 'requests' | 'answers' = 'requests',
-): BodyLimits {
-  const buckets = new LRUCache<string, Bucket>({ maxSize: MAX_SUBJECTS, sizeCalculation: () => 1 });
-  const all: Bucket = { until: 0 };
+/** The counters of body bytes of all callers, of which nothing is used yet. */
+export class BodyLimits {
+  readonly #rates: BodyRates;
+  readonly #clock: () => number;
+  readonly #what: 'requests' | 'answers';
+  readonly #buckets = new LRUCache<string, Bucket>({ maxSize: MAX_SUBJECTS, sizeCalculation: () => 1 });
+  readonly #all: Bucket = { until: 0 };
+
+  /** `what`: whose bodies they are; `clock`: milliseconds, never set back. */
+  constructor(rates: BodyRates, what: 'requests' | 'answers', clock: () => number = () => performance.now()) {
+    this.#rates = rates;
+    this.#what = what;
+    this.#clock = clock;
+  }
+
+  /** Counts bytes of a caller, or 0 to ask before there are any. Returns the fault if there are too many. */
+  count(caller: Caller, bytes: number): DomainError | undefined {
+    const keyed = caller.kind === 'key';
+    const subject = keyed ? `key ${caller.keyId}` : `address ${caller.address}`;
+    const bucket = this.#buckets.get(subject) ?? { until: 0 };
+    const own = this.#take(bucket, this.#rates[caller.kind], 1, bytes);
+    if (own > 0) {
+      return new DomainError('RATE_LIMIT_EXCEEDED', `too many bytes in the bodies of ${this.#what}`, {
+        retryAfter: Math.ceil(own / 1000),
+      });
+    }
+    this.#buckets.set(subject, bucket);
+    const wait = this.#take(this.#all, this.#rates.all, keyed ? 1 : ANONYMOUS_SHARE, bytes);
+    if (wait === 0) return undefined;
+    const message = `the ${this.#what} have more bytes than this process can handle in time; try again later`;
+    return new DomainError('OVERLOADED', message, { retryAfter: Math.ceil(wait / 1000) });
+  }
 
   /** Takes bytes and returns 0, or returns the milliseconds until `share` has room, which the last chunk may exceed. */
-  const take = (bucket: Bucket, rate: Rate | 'off', share: number, bytes: number): number => {
+  #take(bucket: Bucket, rate: Rate | 'off', share: number, bytes: number): number {
     if (rate === 'off') return 0;
-    const now = clock();
+    const now = this.#clock();
     const taken = Math.max(0, bucket.until - now);
     const room = (share * rate.burst * 1000) / rate.perSecond;
     if (taken >= room) return Math.max(1, taken - room);
     bucket.until = now + taken + (bytes / MIB / rate.perSecond) * 1000;
     return 0;
-  };
+  }
+}
 
-  return {
-    meter(caller) {
-      const keyed = caller.kind === 'key';
-      const subject = keyed ? `key ${caller.keyId}` : `address ${caller.address}`;
-      return (bytes) => {
-        const bucket = buckets.get(subject) ?? { until: 0 };
-        const own = take(bucket, rates[caller.kind], 1, bytes);
-        if (own > 0) {
-          return new DomainError('RATE_LIMIT_EXCEEDED', `too many bytes in the bodies of ${what}`, {
-            retryAfter: Math.ceil(own / 1000),
-          });
-        }
-        buckets.set(subject, bucket);
-        const wait = take(all, rates.all, keyed ? 1 : ANONYMOUS_SHARE, bytes);
-        if (wait === 0) return undefined;
-        return new DomainError(
-          'OVERLOADED',
-          `the ${what} have more bytes than this process can handle in time; try again later`,
-          {
-            retryAfter: Math.ceil(wait / 1000),
-          },
-        );
-      };
-    },
-  };
+/** Counts the bytes of one caller's bodies. */
+export class BodyMeter {
+  readonly #limits: BodyLimits;
+  readonly #caller: Caller;
+
+  constructor(limits: BodyLimits, caller: Caller) {
+    this.#limits = limits;
+    this.#caller = caller;
+  }
+
+  /** See `BodyLimits.count`. */
+  count(bytes: number): DomainError | undefined {
+    return this.#limits.count(this.#caller, bytes);
+  }
 }
 
 /**

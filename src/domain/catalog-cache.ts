@@ -9,21 +9,13 @@ import type { CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
 import { createLearned, type Learned } from './learned.ts';
 import { createReadChoices, type ReadChoices } from './read-choices.ts';
 
-/** A record with what each decision would otherwise derive from it anew. */
-export interface CachedCatalog extends Omit<CatalogRecord, 'additions'> {
+/** The part of a stored catalog that decides, with what each decision would otherwise derive from it anew. */
+export interface DecidingCatalog extends Pick<CatalogRecord, 'model' | 'calibrations'> {
   /** The choices in code-unit order. */
   readonly sortedChoices: readonly string[];
-  /** What the model reads, if choices are described. */
+  /** What the model reads in their place, if choices are described. */
   readonly read?: ReadChoices;
   readonly learned?: Learned;
-}
-
-/** Copies of stored catalogs for decisions, each no older than a second. */
-export interface CatalogCache {
-  /** The catalog, or undefined; throws what the store throws. */
-  resolve(owner: string, id: string, budget: StoreBudget): Promise<CachedCatalog | undefined>;
-  /** Drops the copy: this process changed the catalog. A look-up in progress is not kept either. */
-  forget(owner: string, id: string): void;
 }
 
 /** Milliseconds in which a copy is used without asking the store. */
@@ -38,75 +30,84 @@ const BYTES_A_UNIT = 2;
 
 interface Copy {
   readonly stamp: string;
-  readonly record: CachedCatalog;
+  readonly record: DecidingCatalog;
   /** When the query was sent whose answer confirmed the copy: milliseconds of `clock`. */
   vouched: number;
 }
 
-/** An empty cache. `clock`: milliseconds, monotonic. */
-export function createCatalogCache(store: CatalogStore, clock: () => number = () => performance.now()): CatalogCache {
-  const copies = new LRUCache<string, Copy>({
+/** Copies of stored catalogs for decisions, each no older than a second; none at first. */
+export class CatalogCache {
+  readonly #store: Pick<CatalogStore, 'read' | 'stamp'>;
+  readonly #clock: () => number;
+  readonly #copies = new LRUCache<string, Copy>({
     maxSize: MAX_UNITS,
-    sizeCalculation: ({ record: { choices, read, learned } }) =>
-      [...choices, ...(read?.texts ?? [])].reduce((sum, text) => sum + text.length, UNITS_EACH) +
+    sizeCalculation: ({ record: { sortedChoices, read, learned } }) =>
+      [...sortedChoices, ...(read?.texts ?? [])].reduce((sum, text) => sum + text.length, UNITS_EACH) +
       Math.ceil((learned?.bytes ?? 0) / BYTES_A_UNIT),
   });
-  const looking = new Map<string, Promise<CachedCatalog | undefined>>();
-  let changes = 0;
+  readonly #looking = new Map<string, Promise<DecidingCatalog | undefined>>();
+  #changes = 0;
 
-  return {
-    resolve(owner, id, budget) {
-      // An owner's name holds no slash, so pairs do not collide.
-      const key = `${owner}/${id}`;
-      const copy = copies.get(key);
-      if (copy !== undefined && clock() - copy.vouched < FRESH_MS) return Promise.resolve(copy.record);
-      const running = looking.get(key);
-      if (running !== undefined) return running;
-      const lookup = look(key, owner, id, copy, budget).finally(() => {
-        if (looking.get(key) === lookup) looking.delete(key);
-      });
-      looking.set(key, lookup);
-      return lookup;
-    },
-    forget(owner, id) {
-      const key = `${owner}/${id}`;
-      changes++;
-      copies.delete(key);
-      looking.delete(key);
-    },
-  };
+  /** `clock`: milliseconds, monotonic. */
+  constructor(store: Pick<CatalogStore, 'read' | 'stamp'>, clock: () => number = () => performance.now()) {
+    this.#store = store;
+    this.#clock = clock;
+  }
 
-  async function look(
-    key: string,
+  /** The catalog, or undefined; throws what the store throws. */
+  resolve(owner: string, id: string, budget: StoreBudget): Promise<DecidingCatalog | undefined> {
+    // An owner's name holds no slash, so pairs do not collide.
+    const key = `${owner}/${id}`;
+    const copy = this.#copies.get(key);
+    if (copy !== undefined && this.#clock() - copy.vouched < FRESH_MS) return Promise.resolve(copy.record);
+    const running = this.#looking.get(key);
+    if (running !== undefined) return running;
+    const lookup = this.#look(owner, id, copy, budget).finally(() => {
+      if (this.#looking.get(key) === lookup) this.#looking.delete(key);
+    });
+    this.#looking.set(key, lookup);
+    return lookup;
+  }
+
+  /** Drops the copy: this process changed the catalog. A look-up in progress is not kept either. */
+  forget(owner: string, id: string): void {
+    const key = `${owner}/${id}`;
+    this.#changes++;
+    this.#copies.delete(key);
+    this.#looking.delete(key);
+  }
+
+  async #look(
     owner: string,
     id: string,
     copy: Copy | undefined,
     budget: StoreBudget,
-  ): Promise<CachedCatalog | undefined> {
-    const asked = clock();
-    if (copy !== undefined && (await store.stamp(owner, id, budget)) === copy.stamp) {
+  ): Promise<DecidingCatalog | undefined> {
+    const asked = this.#clock();
+    if (copy !== undefined && (await this.#store.stamp(owner, id, budget)) === copy.stamp) {
       copy.vouched = asked;
       return copy.record;
     }
-    const before = changes;
-    const found = await store.read(owner, id, budget);
+    const before = this.#changes;
+    const found = await this.#store.read(owner, id, budget);
     if (found === undefined) {
-      copies.delete(key);
+      this.#copies.delete(`${owner}/${id}`);
       return undefined;
     }
-    const record = cached(found.record);
+    const record = decidingCatalog(found.record);
     // What this process changed meanwhile may be newer than what was read.
-    if (changes === before) copies.set(key, { stamp: found.stamp, record, vouched: asked });
+    if (this.#changes === before) this.#copies.set(`${owner}/${id}`, { stamp: found.stamp, record, vouched: asked });
     return record;
   }
 }
 
-function cached({ additions = {}, ...record }: CatalogRecord): CachedCatalog {
+function decidingCatalog({ model, choices, calibrations, additions = {} }: CatalogRecord): DecidingCatalog {
   const { descriptions, learned } = additions;
-  const sortedChoices = record.choices.toSorted();
+  const sortedChoices = choices.toSorted();
   return {
-    ...record,
+    model,
     sortedChoices,
+    ...(calibrations === undefined ? {} : { calibrations }),
     ...(descriptions === undefined ? {} : { read: createReadChoices(sortedChoices, descriptions) }),
     ...(learned === undefined ? {} : { learned: createLearned(learned) }),
   };

@@ -3,11 +3,12 @@
  * another owner's catalogs are never looked at, so a foreign catalog cannot be told from a missing one.
  */
 import { CreateCatalogRequestSchema } from '../../gen/umpire/v1/catalog_service_pb.ts';
-import type { Engine, JobTerms, PrepareOutcome } from '../engine/engine.ts';
+import type { Engine } from '../engine/engine.ts';
 import type { StoreBudget } from '../stores/budget.ts';
 import type { CatalogBounds, CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
-import { type CachedCatalog, createCatalogCache } from './catalog-cache.ts';
-import { engineFault } from './engine-faults.ts';
+import type { Call } from './call.ts';
+import { CatalogCache, type DecidingCatalog } from './catalog-cache.ts';
+import { throughEngine } from './engine-faults.ts';
 import { DomainError } from './errors.ts';
 import { fieldRules } from './field-rules.ts';
 import { qualifiedName, unknownModel, usableModel } from './models.ts';
@@ -15,25 +16,6 @@ import { throughStore } from './store-failures.ts';
 
 /** A stored choice set as its owner reads it. */
 export type Catalog = Pick<CatalogRecord, 'id' | 'model' | 'choices' | 'version' | 'visibility'>;
-
-/** The catalogs of all owners. Every method throws STORE_UNAVAILABLE and STORAGE_CORRUPT. */
-export interface Catalogs {
-  /**
-   * Stores a new catalog. Throws the fault of the first bad field; UNKNOWN_MODEL, MODEL_DISABLED, MODEL_UNAVAILABLE,
-   * TOO_MANY_CHOICES, CANDIDATE_TOKENS_EXCEEDED, CATALOG_ALREADY_EXISTS, QUOTA_EXCEEDED, STORE_WRITE_UNCONFIRMED, and
-   * the engine's errors.
-   */
-  create(owner: string, draft: CatalogDraft, terms: JobTerms, budget: StoreBudget): Promise<Catalog>;
-  /** The catalog as it is now; throws CATALOG_NOT_FOUND. */
-  get(owner: string, id: string, budget: StoreBudget): Promise<Catalog>;
-  /** Throws CATALOG_NOT_FOUND, STORE_WRITE_UNCONFIRMED. */
-  delete(owner: string, id: string, budget: StoreBudget): Promise<void>;
-  /**
-   * The catalog for a decision, or undefined: from a bounded cache, never older than a second. The same object for as
-   * long as the catalog stays the same.
-   */
-  resolve(owner: string, id: string, budget: StoreBudget): Promise<CachedCatalog | undefined>;
-}
 
 /** What keeps catalogs, encodes their choices and bounds them. */
 export interface CatalogsOptions {
@@ -43,84 +25,95 @@ export interface CatalogsOptions {
   readonly bounds: CatalogBounds;
 }
 
-/** Catalogs over a store and an engine. */
-export function createCatalogs({ store, engine, bounds }: CatalogsOptions): Catalogs {
-  const cache = createCatalogCache(store);
+/** The catalogs of all owners. Every method throws STORE_UNAVAILABLE and STORAGE_CORRUPT. */
+export class Catalogs {
+  readonly #options: CatalogsOptions;
+  readonly #cache: CatalogCache;
 
-  return {
-    async create(owner, draft, terms, budget) {
-      const fault = draftFault(draft);
-      if (fault !== undefined) throw fault;
-      // A catalog belongs to a model, whatever its revision.
-      if (draft.model.includes('@')) throw unknownModel(draft.model, 'a catalog names a model without a revision');
-      const model = usableModel(engine.models(), draft.model);
-      if (draft.choices.length > model.limits.choices) {
-        throw new DomainError(
-          'TOO_MANY_CHOICES',
-          `choices holds ${draft.choices.length} items, model '${model.id}' takes at most ${model.limits.choices}`,
-          { param: 'choices' },
-        );
-      }
-      // This look-up can save encoding 300 choices, which costs far more. It decides nothing: the write below does.
-      if ((await throughStore(store.stamp(owner, draft.id, budget))) !== undefined) throw alreadyExists(draft.id);
-      const choices = draft.choices.toSorted();
-      const prepared = await prepare({ model: model.id, revision: model.revision, choices }, terms);
-      if (prepared.kind === 'choice_too_long') {
-        const place = draft.choices.indexOf(prepared.choice);
-        throw new DomainError(
-          'CANDIDATE_TOKENS_EXCEEDED',
-          `choices[${place}] has ${prepared.tokens} tokens, ${qualifiedName(model)} takes at most ${prepared.limit} for each`,
-          { param: 'choices' },
-        );
-      }
-      const catalog: Catalog = {
-        id: draft.id,
-        model: draft.model,
-        choices: [...draft.choices],
-        version: draft.version ?? DEFAULT_VERSION,
-        visibility: draft.visibility ?? PRIVATE,
-      };
-      const record = { ...catalog, createdAt: new Date().toISOString() };
-      const outcome = await throughStore(store.create(owner, record, bounds, budget)).finally(() =>
-        cache.forget(owner, draft.id),
+  constructor(options: CatalogsOptions) {
+    this.#options = options;
+    this.#cache = new CatalogCache(options.store);
+  }
+
+  /**
+   * Stores a new catalog. Throws the fault of the first bad field; UNKNOWN_MODEL, MODEL_DISABLED, MODEL_UNAVAILABLE,
+   * TOO_MANY_CHOICES, CANDIDATE_TOKENS_EXCEEDED, CATALOG_ALREADY_EXISTS, QUOTA_EXCEEDED, STORE_WRITE_UNCONFIRMED, and
+   * the engine's errors.
+   */
+  async create(owner: string, draft: CatalogDraft, call: Call): Promise<Catalog> {
+    const { store, engine, bounds } = this.#options;
+    const fault = draftFault(draft);
+    if (fault !== undefined) throw fault;
+    // A catalog belongs to a model, whatever its revision.
+    if (draft.model.includes('@')) throw unknownModel(draft.model, 'a catalog names a model without a revision');
+    const model = usableModel(engine.models(), draft.model);
+    if (draft.choices.length > model.limits.choices) {
+      throw new DomainError(
+        'TOO_MANY_CHOICES',
+        `choices holds ${draft.choices.length} items, model '${model.id}' takes at most ${model.limits.choices}`,
+        { param: 'choices' },
       );
-      if (outcome.kind === 'exists') throw alreadyExists(draft.id);
-      if (outcome.kind === 'full') {
-        // No retryAfter: waiting does not help.
-        throw new DomainError(
-          'QUOTA_EXCEEDED',
-          outcome.by === 'catalogs'
-            ? `there may be at most ${bounds.catalogs} catalogs; delete one first`
-            : `the choices of all catalogs may have at most ${bounds.bytes} bytes together; delete a catalog first`,
-        );
-      }
-      return catalog;
-    },
-
-    async get(owner, id, budget) {
-      const found = isCatalogId(id) ? await throughStore(store.read(owner, id, budget)) : undefined;
-      if (found === undefined) throw notFound(id);
-      return found.record;
-    },
-
-    async delete(owner, id, budget) {
-      if (!isCatalogId(id)) throw notFound(id);
-      const existed = await throughStore(store.delete(owner, id, budget)).finally(() => cache.forget(owner, id));
-      if (!existed) throw notFound(id);
-    },
-
-    async resolve(owner, id, budget) {
-      if (!isCatalogId(id)) return undefined;
-      return throughStore(cache.resolve(owner, id, budget));
-    },
-  };
-
-  async function prepare(...[job, terms]: Parameters<Engine['prepare']>): Promise<PrepareOutcome> {
-    try {
-      return await engine.prepare(job, terms);
-    } catch (error) {
-      throw engineFault(error);
     }
+    // This look-up can save encoding 300 choices, which costs far more. It decides nothing: the write below does.
+    if ((await throughStore(store.stamp(owner, draft.id, call.storeBudget))) !== undefined)
+      throw alreadyExists(draft.id);
+    const choices = draft.choices.toSorted();
+    const job = { model: model.id, revision: model.revision, choices };
+    const prepared = await throughEngine(() => engine.prepare(job, call));
+    if (prepared.kind === 'choice_too_long') {
+      const place = draft.choices.indexOf(prepared.choice);
+      throw new DomainError(
+        'CANDIDATE_TOKENS_EXCEEDED',
+        `choices[${place}] has ${prepared.tokens} tokens, ${qualifiedName(model)} takes at most ${prepared.limit} for each`,
+        { param: 'choices' },
+      );
+    }
+    const catalog: Catalog = {
+      id: draft.id,
+      model: draft.model,
+      choices: [...draft.choices],
+      version: draft.version ?? DEFAULT_VERSION,
+      visibility: draft.visibility ?? PRIVATE,
+    };
+    const record = { ...catalog, createdAt: new Date().toISOString() };
+    const outcome = await throughStore(store.create(owner, record, bounds, call.storeBudget)).finally(() =>
+      this.#cache.forget(owner, draft.id),
+    );
+    if (outcome.kind === 'exists') throw alreadyExists(draft.id);
+    if (outcome.kind === 'full') {
+      // No retryAfter: waiting does not help.
+      throw new DomainError(
+        'QUOTA_EXCEEDED',
+        outcome.by === 'catalogs'
+          ? `there may be at most ${bounds.catalogs} catalogs; delete one first`
+          : `the choices of all catalogs may have at most ${bounds.bytes} bytes together; delete a catalog first`,
+      );
+    }
+    return catalog;
+  }
+
+  /** The catalog as it is now; throws CATALOG_NOT_FOUND. */
+  async get(owner: string, id: string, budget: StoreBudget): Promise<Catalog> {
+    const found = isCatalogId(id) ? await throughStore(this.#options.store.read(owner, id, budget)) : undefined;
+    if (found === undefined) throw notFound(id);
+    return found.record;
+  }
+
+  /** Throws CATALOG_NOT_FOUND, STORE_WRITE_UNCONFIRMED. */
+  async delete(owner: string, id: string, budget: StoreBudget): Promise<void> {
+    if (!isCatalogId(id)) throw notFound(id);
+    const existed = await throughStore(this.#options.store.delete(owner, id, budget)).finally(() =>
+      this.#cache.forget(owner, id),
+    );
+    if (!existed) throw notFound(id);
+  }
+
+  /**
+   * The catalog for a decision, or undefined: from a bounded cache, never older than a second. The same object for as
+   * long as the catalog stays the same.
+   */
+  async resolve(owner: string, id: string, budget: StoreBudget): Promise<DecidingCatalog | undefined> {
+    return isCatalogId(id) ? throughStore(this.#cache.resolve(owner, id, budget)) : undefined;
   }
 }
 

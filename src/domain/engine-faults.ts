@@ -23,6 +23,15 @@ function seconds(milliseconds: number): string {
   return String(Number((Math.max(0, milliseconds) / 1000).toPrecision(2)));
 }
 
+/** Has the engine work. @throws its failures as DomainErrors. */
+export async function throughEngine<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw engineFault(error);
+  }
+}
+
 /** Turns an error of the engine into a DomainError; any other error is returned as it is. */
 export function engineFault(error: unknown): unknown {
   if (error instanceof EngineOverloaded) return overloaded(error.retryAfter);

@@ -84,18 +84,23 @@ export function logOf(probability: number): number {
 /** Notices that are remembered; beyond it those that were given longest ago are forgotten. */
 const MOST_NOTICES = 4096;
 
-/** The notice that `createDecider` gives; it remembers which it has given. */
-export function createUnlearnedNotice(
-  log: Pick<Logger, 'warn'>,
-): (owner: string, catalog: string, learnedFor: string, model: string) => void {
-  const told = new LRUCache<string, true>({ maxSize: MOST_NOTICES, sizeCalculation: () => 1 });
-  return (owner, catalog, learnedFor, model) => {
+/** Tells the operator of catalogs that learned for another revision of their model than the one that decides. */
+export class UnlearnedNotice {
+  readonly #log: Pick<Logger, 'warn'>;
+  readonly #given = new LRUCache<string, true>({ maxSize: MOST_NOTICES, sizeCalculation: () => 1 });
+
+  constructor(log: Pick<Logger, 'warn'>) {
+    this.#log = log;
+  }
+
+  /** Gives the notice, once of each catalog and both revisions. */
+  give(owner: string, catalog: string, learnedFor: string, model: string): void {
     const name = `${owner}/${catalog} ${learnedFor} ${model}`;
-    if (told.has(name)) return;
-    told.set(name, true);
-    log.warn(
+    if (this.#given.has(name)) return;
+    this.#given.set(name, true);
+    this.#log.warn(
       { owner, catalog, learnedFor, model },
       'what the catalog learned is for another revision: it decides zero-shot until umpire learn is run again',
     );
-  };
+  }
 }

@@ -13,28 +13,14 @@ import {
   type StoreLog,
   StoreUnavailable,
 } from '../stores/stores.ts';
-import type { Caller } from './callers.ts';
+import type { Caller } from './authenticate.ts';
+import type { Lease } from './call.ts';
 import { DomainError } from './errors.ts';
 import type { Allowance, LimitSettings } from './limit-settings.ts';
-import { createLocalLimits, type LimitClocks } from './local-limits.ts';
-
-/** What a request within its limits was granted. */
-export interface Admission {
-  /** To be called once the request's work has ended, however it ended. Calling it again does nothing. */
-  release(): void;
-}
+import { type LimitClocks, LocalLimits } from './local-limits.ts';
 
 /** What a request asks for: decisions count against all limits, catalog calls against the rate alone. */
 export type LimitedWork = 'decision' | 'catalog';
-
-/** Judges requests by the limits of their callers. */
-export interface Limits {
-  /**
-   * Grants a request or throws RATE_LIMIT_EXCEEDED, CONCURRENCY_LIMIT_EXCEEDED or QUOTA_EXCEEDED, with `retryAfter`. At
-   * once (no promise) where no shared store is asked.
-   */
-  admit(caller: Caller, work: LimitedWork, budget: StoreBudget): Admission | Promise<Admission>;
-}
 
 /** What the limits are, and what counts them. */
 export interface LimitOptions extends LimitClocks {
@@ -52,29 +38,43 @@ const SHARE_MS = 100;
 /** Milliseconds without a failure after which the store counts as recovered. */
 const QUIET_MS = 5_000;
 
-const FREE: Admission = { release() {} };
+const FREE: Lease = { release() {} };
 
-/** Limits as the settings state them. */
-export function createLimits(options: LimitOptions): Limits {
-  const { store, settings, log, clock = () => performance.now() } = options;
-  const local = createLocalLimits(options);
-  const slowest = createSlowest(clock);
-  // A lease's name must be unique over all replicas.
-  const origin = crypto.randomUUID();
-  let leases = 0;
-  const trouble = createTrouble(log, clock);
+/** Judges requests by the limits of their callers. */
+export class Limits {
+  readonly #settings: LimitSettings;
+  readonly #store: LimitStore | undefined;
+  readonly #local: LocalLimits;
+  readonly #clock: () => number;
+  readonly #slowest: Slowest;
+  readonly #trouble: Trouble;
+  /** A lease's name must be unique over all replicas. */
+  readonly #origin = crypto.randomUUID();
+  #leases = 0;
 
-  return {
-    admit(caller, work, budget) {
-      const demand = demandOf(caller, work);
-      if (demand === undefined) return FREE;
-      if (store === undefined) return judge(demand, local.take(demand), local);
-      return admitShared(store, demand, budget);
-    },
-  };
+  constructor(options: LimitOptions) {
+    const { store, settings, log, clock = () => performance.now() } = options;
+    this.#settings = settings;
+    this.#store = store;
+    this.#local = new LocalLimits(options);
+    this.#clock = clock;
+    this.#slowest = new Slowest(clock);
+    this.#trouble = new Trouble(log, clock);
+  }
 
-  function demandOf(caller: Caller, work: LimitedWork): LimitDemand | undefined {
-    const standard: Allowance = settings[caller.kind];
+  /**
+   * Grants a request or throws RATE_LIMIT_EXCEEDED, CONCURRENCY_LIMIT_EXCEEDED or QUOTA_EXCEEDED, with `retryAfter`. At
+   * once (no promise) where no shared store is asked.
+   */
+  grant(caller: Caller, work: LimitedWork, budget: StoreBudget): Lease | Promise<Lease> {
+    const demand = this.#demandOf(caller, work);
+    if (demand === undefined) return FREE;
+    if (this.#store === undefined) return this.#judge(demand, this.#local.take(demand), this.#local);
+    return this.#grantShared(this.#store, demand, budget);
+  }
+
+  #demandOf(caller: Caller, work: LimitedWork): LimitDemand | undefined {
+    const standard: Allowance = this.#settings[caller.kind];
     const own = caller.kind === 'key' ? caller.limits : {};
     const rate = own.rate ?? standard.rate;
     const concurrency = work === 'decision' ? (own.concurrency ?? standard.concurrency) : 'off';
@@ -86,38 +86,38 @@ export function createLimits(options: LimitOptions): Limits {
       ...(quota === 'off' ? {} : { quota }),
       ...(concurrency === 'off'
         ? {}
-        : { concurrency: { limit: concurrency, lease: `${origin}:${leases++}`, leaseMs: LEASE_MS } }),
+        : { concurrency: { limit: concurrency, lease: `${this.#origin}:${this.#leases++}`, leaseMs: LEASE_MS } }),
     };
   }
 
-  async function admitShared(shared: LimitStore, demand: LimitDemand, budget: StoreBudget): Promise<Admission> {
+  async #grantShared(shared: LimitStore, demand: LimitDemand, budget: StoreBudget): Promise<Lease> {
     const share: StoreBudget = { remaining: Math.min(budget.remaining, SHARE_MS), calls: budget.calls };
     const before = share.remaining;
     let verdict: LimitVerdict;
     try {
       verdict = await shared.take(demand, share);
-      trouble.over();
+      this.#trouble.over();
     } catch (error) {
       if (!(error instanceof StoreUnavailable || error instanceof StoreCorrupt)) throw error;
-      trouble.here(error);
-      return judge(demand, local.take(demand), local);
+      this.#trouble.here(error);
+      return this.#judge(demand, this.#local.take(demand), this.#local);
     } finally {
       budget.remaining -= before - share.remaining;
     }
-    return judge(demand, verdict, shared);
+    return this.#judge(demand, verdict, shared);
   }
 
-  function judge(demand: LimitDemand, verdict: LimitVerdict, counter: Pick<LimitStore, 'release'>): Admission {
-    if (verdict.kind === 'refused') throw refusal(demand, verdict, slowest.read());
+  #judge(demand: LimitDemand, verdict: LimitVerdict, counter: Pick<LimitStore, 'release'>): Lease {
+    if (verdict.kind === 'refused') throw refusal(demand, verdict, this.#slowest.read());
     const { concurrency, subject } = demand;
     if (concurrency === undefined) return FREE;
-    const started = clock();
+    const started = this.#clock();
     let held = true;
     return {
-      release() {
+      release: () => {
         if (!held) return;
         held = false;
-        slowest.note(clock() - started);
+        this.#slowest.note(this.#clock() - started);
         counter.release(subject, concurrency.lease);
       },
     };
@@ -160,56 +160,65 @@ function refusal(
  * Logs when the shared store fails and when it has recovered, but not for every request: a part of a cluster may be
  * unavailable for long.
  */
-function createTrouble(log: StoreLog, clock: () => number): { here(error: unknown): void; over(): void } {
-  let last: number | undefined;
-  return {
-    here(error) {
-      if (last === undefined) {
-        log.warn({ err: error }, 'the shared store of limits is away: this process counts limits for itself meanwhile');
-      }
-      last = clock();
-    },
-    over() {
-      if (last === undefined || clock() - last < QUIET_MS) return;
-      last = undefined;
-      log.info({}, 'the shared store counts limits again');
-    },
-  };
+class Trouble {
+  readonly #log: StoreLog;
+  readonly #clock: () => number;
+  #last: number | undefined;
+
+  constructor(log: StoreLog, clock: () => number) {
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  here(error: unknown): void {
+    if (this.#last === undefined) {
+      const message = 'the shared store of limits is away: this process counts limits for itself meanwhile';
+      this.#log.warn({ err: error }, message);
+    }
+    this.#last = this.#clock();
+  }
+
+  over(): void {
+    if (this.#last === undefined || this.#clock() - this.#last < QUIET_MS) return;
+    this.#last = undefined;
+    this.#log.info({}, 'the shared store counts limits again');
+  }
 }
 
-/** The greatest of the durations that were noted in the last one to two minutes. */
-export interface Slowest {
-  note(milliseconds: number): void;
-  /** Milliseconds; 0 if nothing was noted in that time. */
-  read(): number;
-}
-
-/** The length of a window. */
+/** The length of a window, milliseconds. */
 const WINDOW_MS = 60_000;
 
 /**
- * Keeps the maximum of two windows, so that a value is forgotten after one to two minutes without a list of them all.
- * `clock` in milliseconds.
+ * The greatest of the durations that were noted in the last one to two minutes: the maximum of two windows, so that a
+ * value is forgotten without a list of them all.
  */
-export function createSlowest(clock: () => number): Slowest {
-  let window = 0;
-  let current = 0;
-  let previous = 0;
-  const turn = (): void => {
-    const now = Math.floor(clock() / WINDOW_MS);
-    if (now === window) return;
-    previous = now === window + 1 ? current : 0;
-    current = 0;
-    window = now;
-  };
-  return {
-    note(milliseconds) {
-      turn();
-      current = Math.max(current, milliseconds);
-    },
-    read() {
-      turn();
-      return Math.max(current, previous);
-    },
-  };
+export class Slowest {
+  readonly #clock: () => number;
+  #window = 0;
+  #current = 0;
+  #previous = 0;
+
+  /** `clock` in milliseconds. */
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  note(milliseconds: number): void {
+    this.#turn();
+    this.#current = Math.max(this.#current, milliseconds);
+  }
+
+  /** Milliseconds; 0 if nothing was noted in that time. */
+  read(): number {
+    this.#turn();
+    return Math.max(this.#current, this.#previous);
+  }
+
+  #turn(): void {
+    const now = Math.floor(this.#clock() / WINDOW_MS);
+    if (now === this.#window) return;
+    this.#previous = now === this.#window + 1 ? this.#current : 0;
+    this.#current = 0;
+    this.#window = now;
+  }
 }

@@ -3,14 +3,6 @@ import { LRUCache } from 'lru-cache';
 import type { LimitDemand, LimitVerdict } from '../stores/stores.ts';
 import { judgeRate } from './gcra.ts';
 
-/** Counters in memory, which answer at once and count for this process alone. */
-export interface LocalLimits {
-  /** Judges a request and, if it is within its limits, counts it and gives it the lease that it asked for. */
-  take(demand: LimitDemand): LimitVerdict;
-  /** Ends a lease; one that is not there is ignored. */
-  release(subject: string, lease: string): void;
-}
-
 /** How much of a quota was taken on a day, which is counted from the epoch. */
 interface DayCount {
   readonly day: number;
@@ -58,48 +50,57 @@ export interface LimitClocks {
   readonly wallClock?: () => number;
 }
 
-/** Counters for at most `maxSubjects` idle subjects; none is counted yet. */
-export function createLocalLimits(clocks: LimitClocks = {}, maxSubjects: number = MAX_SUBJECTS): LocalLimits {
-  const { clock = () => performance.now(), wallClock = Date.now } = clocks;
-  // `maxSize` and not `max`, with which the cache would allocate memory for all entries at once, which takes time.
-  const idle = new LRUCache<string, Count>({ maxSize: maxSubjects, sizeCalculation: () => 1 });
-  // Never pushed out: a lease that is forgotten would be given twice. There are no more than decisions in progress.
-  const leasing = new Map<string, Count>();
+/** Counters in memory, which answer at once and count for this process alone; none is counted yet. */
+export class LocalLimits {
+  readonly #clock: () => number;
+  readonly #wallClock: () => number;
+  readonly #idle: LRUCache<string, Count>;
+  /** Never pushed out: a lease that is forgotten would be given twice. No more than there are decisions in progress. */
+  readonly #leasing = new Map<string, Count>();
 
-  return {
-    take(demand) {
-      const now = clock();
-      const count = leasing.get(demand.subject) ??
-        idle.get(demand.subject) ?? {
-          tat: undefined,
-          today: { day: 0, taken: 0 },
-          before: { day: 0, taken: 0 },
-          leases: new Map<string, number>(),
-        };
-      const rate = demand.rate === undefined ? undefined : judgeRate(demand.rate, count.tat, now);
-      if (rate?.kind === 'beyond') return { kind: 'refused', by: 'rate', waitMs: rate.waitMs };
-      if (demand.concurrency !== undefined && count.leases.size >= demand.concurrency.limit) {
-        const [oldest = now] = count.leases.values();
-        return { kind: 'refused', by: 'concurrency', oldestMs: now - oldest };
-      }
-      const time = wallClock();
-      turnTo(count, Math.floor(time / 86_400_000));
-      if (demand.quota !== undefined && count.today.taken >= demand.quota) {
-        return { kind: 'refused', by: 'quota', waitMs: nextDay(time) - time };
-      }
-      if (rate !== undefined) count.tat = rate.tat;
-      if (demand.quota !== undefined) count.today.taken++;
-      if (demand.concurrency !== undefined) {
-        count.leases.set(demand.concurrency.lease, now);
-        leasing.set(demand.subject, count);
-      } else if (!leasing.has(demand.subject)) idle.set(demand.subject, count);
-      return { kind: 'admitted' };
-    },
-    release(subject, lease) {
-      const count = leasing.get(subject);
-      if (count?.leases.delete(lease) !== true || count.leases.size > 0) return;
-      leasing.delete(subject);
-      idle.set(subject, count);
-    },
-  };
+  /** `maxSubjects`: the most idle subjects. */
+  constructor({ clock, wallClock }: LimitClocks = {}, maxSubjects: number = MAX_SUBJECTS) {
+    this.#clock = clock ?? (() => performance.now());
+    this.#wallClock = wallClock ?? Date.now;
+    // `maxSize` and not `max`, with which the cache would allocate memory for all entries at once, which takes time.
+    this.#idle = new LRUCache({ maxSize: maxSubjects, sizeCalculation: () => 1 });
+  }
+
+  /** Judges a request and, if it is within its limits, counts it and gives it the lease that it asked for. */
+  take(demand: LimitDemand): LimitVerdict {
+    const now = this.#clock();
+    const count = this.#leasing.get(demand.subject) ??
+      this.#idle.get(demand.subject) ?? {
+        tat: undefined,
+        today: { day: 0, taken: 0 },
+        before: { day: 0, taken: 0 },
+        leases: new Map<string, number>(),
+      };
+    const rate = demand.rate === undefined ? undefined : judgeRate(demand.rate, count.tat, now);
+    if (rate?.kind === 'beyond') return { kind: 'refused', by: 'rate', waitMs: rate.waitMs };
+    if (demand.concurrency !== undefined && count.leases.size >= demand.concurrency.limit) {
+      const [oldest = now] = count.leases.values();
+      return { kind: 'refused', by: 'concurrency', oldestMs: now - oldest };
+    }
+    const time = this.#wallClock();
+    turnTo(count, Math.floor(time / 86_400_000));
+    if (demand.quota !== undefined && count.today.taken >= demand.quota) {
+      return { kind: 'refused', by: 'quota', waitMs: nextDay(time) - time };
+    }
+    if (rate !== undefined) count.tat = rate.tat;
+    if (demand.quota !== undefined) count.today.taken++;
+    if (demand.concurrency !== undefined) {
+      count.leases.set(demand.concurrency.lease, now);
+      this.#leasing.set(demand.subject, count);
+    } else if (!this.#leasing.has(demand.subject)) this.#idle.set(demand.subject, count);
+    return { kind: 'admitted' };
+  }
+
+  /** Ends a lease; one that is not there is ignored. */
+  release(subject: string, lease: string): void {
+    const count = this.#leasing.get(subject);
+    if (count?.leases.delete(lease) !== true || count.leases.size > 0) return;
+    this.#leasing.delete(subject);
+    this.#idle.set(subject, count);
+  }
 }

@@ -14,25 +14,21 @@ export interface ScoreJob {
   readonly vector?: boolean;
 }
 
-/** Who asks, and until when. */
-export interface CallerTerms {
+/** Who asks, and until when: the call as the engine knows it. */
+export interface JobTerms {
   /** When the answer becomes worthless: milliseconds on the clock of `performance.now()`. */
   readonly deadline: number;
   /** Whose fair share of the time the job counts towards: the owner of a key, or the address of an anonymous caller. */
   readonly tenant: string;
   /** Callers with a key keep a part of the queue that others cannot take. */
   readonly keyed: boolean;
-}
-
-/** The terms of a caller, and what it and the engine tell each other about one job. */
-export interface JobTerms extends CallerTerms {
   /** Aborted when the caller is gone: a queued job is then dropped, a running one's answer thrown away. */
   readonly signal: AbortSignal;
   /**
-   * Called exactly once, when the job no longer takes up anything: at once if it is refused, when its run ends if its
-   * caller left or its deadline passed in mid-run.
+   * Called exactly once for a decision, when it no longer takes up anything: at once if it is refused, when its run
+   * ends if its caller left or its deadline passed in mid-run.
    */
-  readonly released?: () => void;
+  released?(): void;
 }
 
 /** Where a job's time went, milliseconds. */
@@ -161,7 +157,7 @@ export interface Engine {
    * Whether a decision of this caller would be refused now, whatever it asks: the whole seconds until a retry may help,
    * or undefined if the request must be read to know. Cheap; undefined unless many jobs were refused just now.
    */
-  crowded(terms: CallerTerms): number | undefined;
+  crowded(terms: Pick<JobTerms, 'deadline' | 'tenant' | 'keyed'>): number | undefined;
   /** Checks choices against the model's token limit and encodes them in every engine, before decisions ask for them. */
   prepare(job: Pick<ScoreJob, 'model' | 'revision' | 'choices'>, terms: JobTerms): Promise<PrepareOutcome>;
   /**

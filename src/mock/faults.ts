@@ -4,10 +4,11 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import type { Call } from '../domain/call.ts';
 import { DomainError, ERROR_TABLE, type ErrorReason } from '../domain/errors.ts';
+import { type Access, Gate, type GateOptions, type Origin } from '../domain/gate.ts';
 import type { Parsed } from '../domain/settings.ts';
-import type { Gate } from '../wire/call.ts';
-import type { Exchange } from '../wire/http/exchange.ts';
+import { Exchange } from '../wire/http/exchange.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../wire/http/messages.ts';
 import { fraction } from './mock-engine.ts';
 
@@ -27,28 +28,38 @@ const MAX_NAMES = 10_000;
  * A gate that lets faults strike. Which of them strike by chance follows from the seed and the order of the requests; a
  * fault that the header asks for goes before them.
  */
-export function withFaults(gate: Gate, chances: readonly ChanceFault[], seed: number): Gate {
-  let draws = 0;
-  const random = (): number => fraction(`${seed}:${draws++}`);
-  const seen = new LRUCache<string, number>({ maxSize: MAX_NAMES, sizeCalculation: () => 1 });
-  const asked = ({ request }: Exchange): FaultSpec | undefined => {
+export class FaultyGate extends Gate {
+  readonly #chances: readonly ChanceFault[];
+  readonly #seed: number;
+  readonly #seen = new LRUCache<string, number>({ maxSize: MAX_NAMES, sizeCalculation: () => 1 });
+  #draws = 0;
+
+  constructor(options: GateOptions, chances: readonly ChanceFault[], seed: number) {
+    super(options);
+    this.#chances = chances;
+    this.#seed = seed;
+  }
+
+  override async admit(call: Call, origin: Origin, access: Access): Promise<void> {
+    await super.admit(call, origin, access);
+    // Every fault draws for every request, so that a change of one's rate does not change when the others strike.
+    const struck = this.#chances.filter(({ rate }) => fraction(`${this.#seed}:${this.#draws++}`) < rate);
+    if (!(call instanceof Exchange)) return;
+    const spec = this.#asked(call) ?? struck[0]?.spec;
+    if (spec !== undefined) await strike(call, spec);
+  }
+
+  #asked({ request }: Exchange): FaultSpec | undefined {
     const header = request.headers[FAULT_HEADER];
     if (header === undefined) return undefined;
     const parsed = parseFault(String(header));
     if ('problem' in parsed) throw new DomainError('MALFORMED_REQUEST', `${FAULT_HEADER}: ${parsed.problem}`);
     const spec = parsed.value;
     if (spec.first === undefined) return spec;
-    const count = (seen.get(spec.first.id) ?? 0) + 1;
-    seen.set(spec.first.id, count);
+    const count = (this.#seen.get(spec.first.id) ?? 0) + 1;
+    this.#seen.set(spec.first.id, count);
     return count <= spec.first.count ? spec : undefined;
-  };
-  return async (exchange, procedure) => {
-    await gate(exchange, procedure);
-    // Every fault draws for every request, so that a change of one's rate does not change when the others strike.
-    const struck = chances.filter(({ rate }) => random() < rate);
-    const spec = asked(exchange) ?? struck[0]?.spec;
-    if (spec !== undefined) await strike(exchange, spec);
-  };
+  }
 }
 
 async function strike(exchange: Exchange, { error, retryAfter, delay, cut }: FaultSpec): Promise<void> {

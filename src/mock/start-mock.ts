@@ -13,7 +13,7 @@ import type { Logger } from '../logger.ts';
 import { createStoreBudget } from '../stores/budget.ts';
 import { createStores } from '../stores/create-stores.ts';
 import { CALM_VITALS } from '../wire/watchdog.ts';
-import { type ChanceFault, withFaults } from './faults.ts';
+import { type ChanceFault, FaultyGate } from './faults.ts';
 import { createMockEngine, type MockModel } from './mock-engine.ts';
 
 /** What a mock serves, and which faults it has. */
@@ -75,7 +75,7 @@ export async function startMock(options: MockOptions): Promise<Mock> {
         stores,
         // Its answers are predictable: no fault but those that were asked for.
         vitals: CALM_VITALS,
-        gate: (gate) => withFaults(gate, faults, seed),
+        gate: (gating) => new FaultyGate(gating, faults, seed),
       });
       const port = await app.start();
       const host = ['0.0.0.0', '::'].includes(config.host)

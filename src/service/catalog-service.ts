@@ -2,9 +2,8 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { type CatalogSchema, CatalogService } from '../../gen/umpire/v1/catalog_service_pb.ts';
 import { authenticationRequired } from '../domain/authenticate.ts';
-import { jobTerms } from '../domain/callers.ts';
+import type { Call } from '../domain/call.ts';
 import type { Catalog, Catalogs } from '../domain/catalogs.ts';
-import type { Call } from './call.ts';
 import { type Procedure, procedure } from './procedure.ts';
 
 /** Bytes of a choice in addition to its text, and of a message in addition to its choices. */
@@ -20,7 +19,7 @@ export function createCatalogService({ catalogs }: { readonly catalogs: Catalogs
       limits: 'catalog',
       handle: async (request, call) => {
         call.facts.choices = request.choices.length;
-        return { catalog: message(await catalogs.create(ownerOf(call), request, jobTerms(call), call.storeBudget)) };
+        return { catalog: message(await catalogs.create(ownerOf(call), request, call)) };
       },
     }),
     procedure({

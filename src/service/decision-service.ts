@@ -11,31 +11,24 @@ export function createDecisionService({ decider }: { readonly decider: Decider }
       access: 'anyone',
       limits: 'decision',
       handle: async (request, call) => {
-        const { model, input, instruction, catalog } = request;
-        const choices = catalog === undefined ? request.choices : undefined;
-        const result = await decider.decide({ model, input, instruction, choices, catalog }, call);
-        call.facts.model = result.model;
-        if (result.languages !== undefined) call.facts.languages = result.languages;
-        call.facts.inputTokens = result.inputTokens;
-        if (result.unread !== undefined) call.facts.unread = result.unread;
-        call.facts.choices = result.choices.length;
-        call.facts.confidence = result.confidence;
-        if (result.learned !== undefined) call.facts.learned = result.learned;
-        call.facts.timings = { ...call.facts.timings, ...result.timings };
+        const result = await decider.decide(request, call);
+        const { model, languages, inputTokens, unread, choices, confidence, learned, timings } = result;
+        const said = { model, languages, inputTokens, unread, confidence, learned, timings: { ...timings } };
+        Object.assign(call.facts, said, { choices: choices.length });
         return {
           decision: {
             id: result.id,
             object: 'decision',
-            model: result.model,
+            model,
             output: {
               choice: result.choice,
-              confidence: result.confidence,
+              confidence,
               // Choices may be called `__proto__`: fromEntries makes it a property of its own, assignment would not.
               probabilities: Object.fromEntries(
-                result.choices.map((choice, index) => [choice, result.probabilities[index] as number]),
+                choices.map((choice, index) => [choice, result.probabilities[index] as number]),
               ),
             },
-            usage: { inputTokens: result.inputTokens },
+            usage: { inputTokens },
           },
         };
       },

@@ -2,7 +2,8 @@
  * One RPC as the wire sees it: its descriptor, which states the rules of its request, who may call it, and the handler.
  */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from '@bufbuild/protobuf';
-import type { Call } from './call.ts';
+import type { Call } from '../domain/call.ts';
+import type { Access } from '../domain/gate.ts';
 
 /** Answers one call. Throws DomainError. */
 export type Handler<I extends DescMessage, O extends DescMessage> = (
@@ -11,12 +12,8 @@ export type Handler<I extends DescMessage, O extends DescMessage> = (
 ) => Promise<MessageInitShape<O>> | MessageInitShape<O>;
 
 /** An RPC as every protocol serves it: its handler, and what must hold before it is called. */
-export interface Procedure<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
+export interface Procedure<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> extends Access {
   readonly method: DescMethodUnary<I, O>;
-  /** `keyed`: refused without a valid key before the request is read. */
-  readonly access: 'anyone' | 'keyed';
-  /** Which of the caller's limits the call counts against. */
-  readonly limits: 'decision' | 'catalog' | 'none';
   /**
    * About how many bytes a response has. Stated where it holds stored data, which can be as large as the largest
    * request.

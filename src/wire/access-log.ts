@@ -1,6 +1,6 @@
 /** One log line for each request: what was asked for and how it went, never a key, an input or a choice. */
 import type { Logger } from '../logger.ts';
-import type { Exchange, Observer } from './http/exchange.ts';
+import type { Exchange } from './http/exchange.ts';
 import { shownStatus } from './http/response.ts';
 
 /** How many characters of a caller's own `X-Request-ID` are logged; pino escapes them. */
@@ -8,18 +8,25 @@ const MAX_FOREIGN_ID = 128;
 const MAX_METHOD = 16;
 
 /** Writes the line of each exchange. A probe of health that says what the last one said is told at `debug`. */
-export function createAccessLog(logger: Logger): Observer {
-  const probed = new Map<string, number>();
-  return (exchange) => {
-    const { route, reason } = exchange.record;
+export class AccessLog {
+  readonly #logger: Logger;
+  readonly #probed = new Map<string, number>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** Writes the line of an exchange that is over. */
+  write(exchange: Exchange): void {
+    const { route, reason, cause } = exchange.record;
     const status = shownStatus(exchange);
-    const isOld = route.startsWith('/health/') && probed.get(route) === status;
-    if (route.startsWith('/health/')) probed.set(route, status);
+    const isProbe = route.startsWith('/health/');
+    const isOld = isProbe && this.#probed.get(route) === status;
+    if (isProbe) this.#probed.set(route, status);
     const line = lineOf(exchange, status);
-    if (reason === 'INTERNAL' || reason === 'STORAGE_CORRUPT') {
-      logger.error({ ...line, err: exchange.record.cause }, 'request');
-    } else logger[isOld ? 'debug' : 'info'](line, 'request');
-  };
+    if (reason === 'INTERNAL' || reason === 'STORAGE_CORRUPT') this.#logger.error({ ...line, err: cause }, 'request');
+    else this.#logger[isOld ? 'debug' : 'info'](line, 'request');
+  }
 }
 
 function lineOf(exchange: Exchange, status: number): object {

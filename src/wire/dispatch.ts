@@ -2,7 +2,7 @@
 
 import { DomainError } from '../domain/errors.ts';
 import type { Logger } from '../logger.ts';
-import { createAccessLog } from './access-log.ts';
+import { AccessLog } from './access-log.ts';
 import type { Holdings } from './holdings/holdings.ts';
 import { answerPreflight, type Cors } from './http/cors.ts';
 import { Exchange, type Observer, type ProtocolHandler } from './http/exchange.ts';
@@ -17,21 +17,29 @@ import {
 } from './http/messages.ts';
 import type { RpcHandler } from './rpc/handler.ts';
 
-/** Answers one request. Never throws. */
-export type Dispatch = (request: HttpRequest, response: HttpResponse) => void;
-
-/** A dispatcher over the protocols. */
-export function createDispatch(options: {
+/** What a dispatcher hands exchanges to. */
+export interface DispatchOptions {
   readonly rest: ProtocolHandler;
   readonly rpc: RpcHandler;
-  readonly holdings: Pick<Holdings, 'find' | 'open' | 'close'>;
+  readonly holdings: Holdings;
   readonly logger: Logger;
   readonly observers: readonly Observer[];
-  readonly cors?: Cors | undefined;
-}): Dispatch {
-  const { rest, rpc, holdings, logger, observers, cors } = options;
-  const log = createAccessLog(logger);
-  return (request, response) => {
+  readonly cors: Cors;
+}
+
+/** A dispatcher over the protocols. */
+export class Dispatch {
+  readonly #options: DispatchOptions;
+  readonly #log: AccessLog;
+
+  constructor(options: DispatchOptions) {
+    this.#options = options;
+    this.#log = new AccessLog(options.logger);
+  }
+
+  /** Answers one request. Never throws. */
+  take(request: HttpRequest, response: HttpResponse): void {
+    const { rest, rpc, holdings, cors } = this.#options;
     const connection = holdings.find(request);
     // What comes behind the last answer of a connection is not wanted.
     if (connection?.ending === true || (!isHttp2(request) && request.socket.writableEnded)) return;
@@ -40,12 +48,7 @@ export function createDispatch(options: {
     const end = (): void => {
       if (over) return;
       over = true;
-      exchange.ended();
-      holdings.close(exchange);
-      // Those of a flood are counted, and reported together.
-      if (flood) return;
-      for (const observe of observers) observe(exchange);
-      log(exchange);
+      this.#end(exchange, flood);
     };
     response.on('close', end);
     // A peer may reset its stream at any time, which is no error of this process.
@@ -66,7 +69,7 @@ export function createDispatch(options: {
       response.shouldKeepAlive = false;
     }
     if (last && connection !== undefined && !isHttp2(request)) connection.ending = true;
-    const preflight = cors?.(exchange) === true;
+    const preflight = cors.mark(exchange);
     try {
       if (refused === undefined) assertMeaning(request);
       if (refused === undefined && preflight) {
@@ -82,16 +85,28 @@ export function createDispatch(options: {
       protocol.refuse(exchange, refused, closing);
       return;
     }
-    const handle = (): void => {
-      if (exchange.departed) return;
-      if (request.headers.expect !== undefined) sendContinue(request, response);
-      void protocol.handle(exchange, path);
-    };
     const { place } = exchange;
     // The connections of an address have had their turn; whose request a proxy's connection carries is known only now.
-    if (place === undefined || connection?.account !== undefined || isHttp2(request)) handle();
-    else void place.turn(1).then(handle);
-  };
+    if (place === undefined || connection?.account !== undefined || isHttp2(request)) handle(protocol, exchange, path);
+    else void place.turn(1).then(() => handle(protocol, exchange, path));
+  }
+
+  /** Ends an exchange whose response is closed. Those of a `flood` are counted, and reported together. */
+  #end(exchange: Exchange, flood: boolean): void {
+    const { holdings, observers } = this.#options;
+    exchange.ended();
+    holdings.close(exchange);
+    if (flood) return;
+    for (const observe of observers) observe(exchange);
+    this.#log.write(exchange);
+  }
+}
+
+function handle(protocol: ProtocolHandler, exchange: Exchange, path: string): void {
+  const { request, response } = exchange;
+  if (exchange.departed) return;
+  if (request.headers.expect !== undefined) sendContinue(request, response);
+  void protocol.handle(exchange, path);
 }
 
 function ignore(): void {}

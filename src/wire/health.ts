@@ -3,77 +3,77 @@
  * decision could be made.
  */
 import { DomainError } from '../domain/errors.ts';
-
-/** Whether this process lives, and whether it is ready, for probes and watchers of any protocol. */
-export interface Health {
-  readonly draining: boolean;
-  /** Whether decisions can be made and the process is not shutting down. */
-  readonly ready: boolean;
-  /** Why no decision can be made; undefined while `ready`. */
-  fault(): DomainError | undefined;
-  /** Makes the process unready from now on, and tells watchers. */
-  startDraining(): void;
-  /** Calls `listener` after each change of `ready` and when draining begins. Returns a function that ends that. */
-  watch(listener: () => void): () => void;
-  /** Ends the polling and forgets all watchers. */
-  close(): void;
-}
+import type { Engine } from '../engine/engine.ts';
 
 /** Milliseconds between looks at the engine, for watchers; each probe takes a look of its own. */
 const POLL_INTERVAL = 250;
 
-/** Health over the engine's readiness. */
-export function createHealth(isReady: () => boolean): Health {
-  const listeners = new Set<() => void>();
-  let draining = false;
-  let seen = false;
-  let timer: NodeJS.Timeout | undefined;
+/** Whether this process lives, and whether it is ready, for probes and watchers of any protocol. */
+export class Health {
+  readonly #engine: Pick<Engine, 'ready'>;
+  readonly #listeners = new Set<() => void>();
+  #draining = false;
+  #seen = false;
+  #timer: NodeJS.Timeout | undefined;
 
-  const ready = (): boolean => !draining && isReady();
-  const look = (): void => {
-    const now = ready();
-    if (now === seen) return;
-    seen = now;
-    for (const listener of [...listeners]) listener();
-  };
+  constructor(engine: Pick<Engine, 'ready'>) {
+    this.#engine = engine;
+  }
 
-  return {
-    get draining() {
-      return draining;
-    },
-    get ready() {
-      return ready();
-    },
-    fault() {
-      if (draining) return new DomainError('DRAINING', 'this process is shutting down', { retryAfter: 1 });
-      if (isReady()) return undefined;
-      return new DomainError('NOT_READY', 'the models are being loaded, or none can be served', { retryAfter: 1 });
-    },
-    startDraining() {
-      draining = true;
-      seen = false;
-      for (const listener of [...listeners]) listener();
-    },
-    watch(listener) {
-      if (timer === undefined) {
-        seen = ready();
-        timer = setInterval(look, POLL_INTERVAL);
-        timer.unref();
-      }
-      listeners.add(listener);
-      return () => {
-        listeners.delete(listener);
-        if (listeners.size > 0) return;
-        clearInterval(timer);
-        timer = undefined;
-      };
-    },
-    close() {
-      clearInterval(timer);
-      timer = undefined;
-      listeners.clear();
-    },
-  };
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /** Whether decisions can be made and the process is not shutting down. */
+  get ready(): boolean {
+    return !this.#draining && this.#engine.ready();
+  }
+
+  /** Why no decision can be made; undefined while `ready`. */
+  fault(): DomainError | undefined {
+    if (this.#draining) return new DomainError('DRAINING', 'this process is shutting down', { retryAfter: 1 });
+    if (this.#engine.ready()) return undefined;
+    return new DomainError('NOT_READY', 'the models are being loaded, or none can be served', { retryAfter: 1 });
+  }
+
+  /** Makes the process unready from now on, and tells watchers. */
+  startDraining(): void {
+    this.#draining = true;
+    this.#seen = false;
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** Calls `listener` after each change of `ready` and when draining begins. Returns a function that ends that. */
+  watch(listener: () => void): () => void {
+    if (this.#timer === undefined) {
+      this.#seen = this.ready;
+      this.#timer = setInterval(() => this.#look(), POLL_INTERVAL);
+      this.#timer.unref();
+    }
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size === 0) this.#stop();
+    };
+  }
+
+  /** Ends the polling and forgets all watchers. */
+  close(): void {
+    this.#stop();
+    this.#listeners.clear();
+  }
+
+  #look(): void {
+    const now = this.ready;
+    if (now === this.#seen) return;
+    this.#seen = now;
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
 }
 
 // The probes over HTTP, at the service's port and the metrics port: `/health/live` and `/health/ready`.

@@ -7,6 +7,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { memoryUsage } from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { Refused } from '../domain/gate.ts';
 
 /** The share of a bound at which idle connections are closed. */
 export const IDLE_AT = 0.92;
@@ -31,17 +32,6 @@ export interface Vitals {
   close(): void;
 }
 
-/** Whose new work must be refused now. */
-export type Refused = 'nobody' | 'anonymous' | 'everybody';
-
-/** What looks at the process twice a second, until `close`. */
-export interface Watchdog {
-  readonly refused: Refused;
-  /** Looks now, in addition to the regular looks. */
-  look(): void;
-  close(): void;
-}
-
 /** Vitals that are never near a bound: for a service that must not depend on how busy the machine is. */
 export const CALM_VITALS: Vitals = { memory: () => 0, loopDelay: () => 0, close() {} };
 
@@ -61,47 +51,61 @@ export function processVitals(): Vitals {
   };
 }
 
-/**
- * A watchdog that looks twice a second. `closeIdle` closes idle connections; `changed` is called when other callers are
- * refused than before.
- */
-export function createWatchdog(options: {
+/** What a watchdog watches, and who hears of it. */
+export interface WatchdogOptions {
   /** Resident bytes near which work is refused. */
   readonly memoryLimit: number;
   readonly vitals: Vitals;
-  readonly closeIdle: () => void;
+  /** Called when other callers are refused than before. */
   readonly changed: (refused: Refused, vitals: { readonly memory: number; readonly loopDelayMs: number }) => void;
-}): Watchdog {
-  const { memoryLimit, vitals, closeIdle, changed } = options;
-  let refused: Refused = 'nobody';
-  let lastDelayMs = 0;
-  const look = (): void => {
+}
+
+/** Looks at the process twice a second, from `start` to `close`. */
+export class Watchdog {
+  readonly #options: WatchdogOptions;
+  #refused: Refused = 'nobody';
+  #lastDelayMs = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #closeIdle: (() => void) | undefined;
+
+  constructor(options: WatchdogOptions) {
+    this.#options = options;
+  }
+
+  /** Whose new work must be refused now. */
+  get refused(): Refused {
+    return this.#refused;
+  }
+
+  /** Begins. `closeIdle` closes idle connections. */
+  start(closeIdle: () => void): void {
+    this.#closeIdle = closeIdle;
+    this.#timer = setInterval(() => this.look(), INTERVAL);
+    this.#timer.unref();
+  }
+
+  /** Looks now, in addition to the regular looks. */
+  look(): void {
+    const { memoryLimit, vitals, changed } = this.#options;
     const memory = vitals.memory();
     const delayMs = vitals.loopDelay();
     // A single delay is over when it is seen, and what came meanwhile can be answered: only one that lasts counts.
-    const loopDelayMs = Math.min(lastDelayMs, delayMs);
-    lastDelayMs = delayMs;
+    const loopDelayMs = Math.min(this.#lastDelayMs, delayMs);
+    this.#lastDelayMs = delayMs;
     const [size, delay] = [memory / memoryLimit, loopDelayMs / MAX_LOOP_DELAY];
     const pressure = Math.max(size, delay);
-    if (pressure >= IDLE_AT) closeIdle();
+    if (pressure >= IDLE_AT) this.#closeIdle?.();
     const all = size >= REFUSE_ALL_AT || delay >= REFUSE_ALL_AT_DELAY;
     const now = all ? 'everybody' : pressure >= REFUSE_AT ? 'anonymous' : 'nobody';
-    if (now === refused) return;
-    refused = now;
-    changed(refused, { memory, loopDelayMs });
-  };
-  const timer = setInterval(look, INTERVAL);
-  timer.unref();
-  return {
-    get refused() {
-      return refused;
-    },
-    look,
-    close() {
-      clearInterval(timer);
-      vitals.close();
-    },
-  };
+    if (now === this.#refused) return;
+    this.#refused = now;
+    changed(now, { memory, loopDelayMs });
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    this.#options.vitals.close();
+  }
 }
 
 // Collects garbage near the bound of memory. V8 collects when it allocates, and a process that refuses work allocates

@@ -1,9 +1,8 @@
 /** From an Authorization header to a caller, with the embedded store behind; some tests count or cut its look-ups. */
 import test from 'ava';
-import { createAuthenticator } from '../../src/domain/authenticate.ts';
-import type { Caller } from '../../src/domain/callers.ts';
+import { Authenticator, type Caller } from '../../src/domain/authenticate.ts';
 import { DomainError } from '../../src/domain/errors.ts';
-import { watchKeyUses } from '../../src/domain/key-uses.ts';
+import { KeyUses } from '../../src/domain/key-uses.ts';
 import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget, createStoreBudget } from '../../src/stores/budget.ts';
 import { REVOKED } from '../../src/stores/key-store.ts';
@@ -19,7 +18,7 @@ test.after.always(() => stores.close());
 /** An authenticator whose clock and store are in the test's hands. */
 function start({ limitBadKeys = false } = {}) {
   const state = { now: 1_800_000_000_000, wall: 1_800_000_000_000, lookups: 0, away: false };
-  const authenticator = createAuthenticator({
+  const authenticator = new Authenticator({
     keys: {
       ...stores.keys,
       find(hash, budget) {
@@ -233,14 +232,14 @@ test('a key that is looked up was used; it is written together, and at the end',
       return stores.keys.used(...args);
     },
   };
-  const { keys, close } = watchKeyUses(counted, { interval: 3_600_000, clock: () => now });
+  const keys = new KeyUses(counted, { interval: 3_600_000, clock: () => now });
   for (const _ of Array.from({ length: 20 })) await keys.find(one.hash, budget());
   await keys.find(ended.hash, budget());
   await keys.find('0'.repeat(64), budget());
   now = 6_000;
   await keys.find(one.hash, budget());
   t.is((await stores.keys.find(one.hash, budget()))?.lastUsedAt, undefined);
-  await close();
+  await keys.close();
   t.is(writes, 1);
   t.is((await stores.keys.find(one.hash, budget()))?.lastUsedAt, 6_000);
   t.is((await stores.keys.find(ended.hash, budget()))?.lastUsedAt, undefined);
@@ -255,12 +254,12 @@ test('uses are written from time to time, and a store that is away hurts nobody'
     used: (...args: Parameters<typeof stores.keys.used>) =>
       away ? Promise.reject(new StoreUnavailable('away')) : stores.keys.used(...args),
   };
-  const { keys, close } = watchKeyUses(store, { interval: 20, clock: () => 7_000 });
+  const keys = new KeyUses(store, { interval: 20, clock: () => 7_000 });
   await keys.find(key.hash, budget());
   await new Promise((resolve) => setTimeout(resolve, 100));
   away = false;
   await keys.find(key.hash, budget());
   await until(async () => (await stores.keys.find(key.hash, budget()))?.lastUsedAt === 7_000);
-  await close();
+  await keys.close();
   t.pass();
 });

@@ -3,8 +3,9 @@
  * letters a choice.
  */
 import test from 'ava';
-import { createCatalogCache } from '../../src/domain/catalog-cache.ts';
-import { type CatalogsOptions, createCatalogs } from '../../src/domain/catalogs.ts';
+import { Call } from '../../src/domain/call.ts';
+import { CatalogCache } from '../../src/domain/catalog-cache.ts';
+import { Catalogs, type CatalogsOptions } from '../../src/domain/catalogs.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 import type { ModelRevision, ModelStatus } from '../../src/engine/engine.ts';
 import { EngineOverloaded } from '../../src/engine/errors.ts';
@@ -31,11 +32,10 @@ const MODELS = [
   revision('small', 'r1', false, 'ready'),
   revision('small', 'r2', true, 'ready'),
 ];
-const TERMS = { signal: new AbortController().signal, deadline: Number.POSITIVE_INFINITY, tenant: 'acme', keyed: true };
 
 function start(options: Partial<CatalogsOptions> = {}) {
   const prepared: unknown[] = [];
-  const catalogs = createCatalogs({
+  const catalogs = new Catalogs({
     store: stores.catalogs,
     bounds: { catalogs: 3, bytes: 1_000 },
     engine: {
@@ -67,10 +67,10 @@ const DRAFT = { id: 'a', model: 'small', choices: ['b', 'a'] };
 test('a new catalog has its defaults, is encoded in code-unit order for the default revision, and is read back', async (t) => {
   const { catalogs, prepared, owner } = start();
   const expected = { ...DRAFT, version: '1', visibility: 'private' };
-  t.deepEqual(await catalogs.create(owner, DRAFT, TERMS, budget()), expected);
+  t.deepEqual(await catalogs.create(owner, DRAFT, new Call(60_000)), expected);
   t.deepEqual(prepared, [{ model: 'small', revision: 'r2', choices: ['a', 'b'] }]);
   t.like(await catalogs.get(owner, 'a', budget()), expected);
-  t.like(await catalogs.resolve(owner, 'a', budget()), { ...expected, sortedChoices: ['a', 'b'] });
+  t.deepEqual(await catalogs.resolve(owner, 'a', budget()), { model: 'small', sortedChoices: ['a', 'b'] });
 });
 
 for (const [title, change, expected] of [
@@ -91,7 +91,7 @@ for (const [title, change, expected] of [
 ] as const) {
   test(`refused: ${title}`, async (t) => {
     const { catalogs, owner } = start();
-    t.deepEqual(await fault(catalogs.create(owner, { ...DRAFT, ...change }, TERMS, budget())), {
+    t.deepEqual(await fault(catalogs.create(owner, { ...DRAFT, ...change }, new Call(60_000))), {
       retryAfter: undefined,
       ...expected,
     });
@@ -101,8 +101,8 @@ for (const [title, change, expected] of [
 
 test('an id that exists is refused before its choices are encoded', async (t) => {
   const { catalogs, prepared, owner } = start();
-  await catalogs.create(owner, DRAFT, TERMS, budget());
-  t.like(await fault(catalogs.create(owner, DRAFT, TERMS, budget())), {
+  await catalogs.create(owner, DRAFT, new Call(60_000));
+  t.like(await fault(catalogs.create(owner, DRAFT, new Call(60_000))), {
     reason: 'CATALOG_ALREADY_EXISTS',
     param: 'id',
   });
@@ -112,26 +112,26 @@ test('an id that exists is refused before its choices are encoded', async (t) =>
 test('of two creates at one time the write decides', async (t) => {
   const { catalogs, owner } = start();
   const outcomes = await Promise.allSettled([
-    catalogs.create(owner, DRAFT, TERMS, budget()),
-    catalogs.create(owner, DRAFT, TERMS, budget()),
+    catalogs.create(owner, DRAFT, new Call(60_000)),
+    catalogs.create(owner, DRAFT, new Call(60_000)),
   ]);
   t.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
 });
 
 test('an owner has so many catalogs and no more, and waiting does not help', async (t) => {
   const { catalogs, owner } = start();
-  for (const id of ['a', 'b', 'c']) await catalogs.create(owner, { ...DRAFT, id }, TERMS, budget());
+  for (const id of ['a', 'b', 'c']) await catalogs.create(owner, { ...DRAFT, id }, new Call(60_000));
   const expected = { reason: 'QUOTA_EXCEEDED', param: null, retryAfter: undefined } as const;
-  t.deepEqual(await fault(catalogs.create(owner, { ...DRAFT, id: 'd' }, TERMS, budget())), expected);
+  t.deepEqual(await fault(catalogs.create(owner, { ...DRAFT, id: 'd' }, new Call(60_000))), expected);
   await catalogs.delete(owner, 'b', budget());
-  t.is(await fault(catalogs.create(owner, { ...DRAFT, id: 'd' }, TERMS, budget())), undefined);
+  t.is(await fault(catalogs.create(owner, { ...DRAFT, id: 'd' }, new Call(60_000))), undefined);
 });
 
 test('what is foreign, missing, deleted or impossible is all the same', async (t) => {
   const { catalogs, owner } = start();
   const other = newOwner();
-  await catalogs.create(owner, DRAFT, TERMS, budget());
-  await catalogs.create(owner, { ...DRAFT, id: 'gone' }, TERMS, budget());
+  await catalogs.create(owner, DRAFT, new Call(60_000));
+  await catalogs.create(owner, { ...DRAFT, id: 'gone' }, new Call(60_000));
   await catalogs.delete(owner, 'gone', budget());
   for (const [who, id] of [
     [other, 'a'],
@@ -168,7 +168,7 @@ test('failures of the store and the engine are what a caller may see', async (t)
     };
     const { catalogs, owner } = start({ store: methods });
     for (const work of [
-      catalogs.create(owner, DRAFT, TERMS, budget()),
+      catalogs.create(owner, DRAFT, new Call(60_000)),
       catalogs.get(owner, 'a', budget()),
       catalogs.delete(owner, 'a', budget()),
       catalogs.resolve(owner, 'a', budget()),
@@ -177,7 +177,7 @@ test('failures of the store and the engine are what a caller may see', async (t)
     }
   }
   const { catalogs, owner } = start({ engine: { models: () => MODELS, prepare: failing(new EngineOverloaded(4)) } });
-  t.like(await fault(catalogs.create(owner, DRAFT, TERMS, budget())), { reason: 'OVERLOADED', retryAfter: 4 });
+  t.like(await fault(catalogs.create(owner, DRAFT, new Call(60_000))), { reason: 'OVERLOADED', retryAfter: 4 });
 });
 
 function startCache() {
@@ -185,7 +185,7 @@ function startCache() {
   const check = (): void => {
     if (state.away) throw new StoreUnavailable('away');
   };
-  const cache = createCatalogCache(
+  const cache = new CatalogCache(
     {
       ...stores.catalogs,
       async read(...args) {
@@ -224,7 +224,7 @@ test('what another process did is seen within a second', async (t) => {
   await stores.catalogs.delete(owner, 'a', budget());
   await stores.catalogs.create(owner, record('a', ['new', 'newer']), UNBOUNDED, budget());
   state.now = 1_000;
-  t.deepEqual((await cache.resolve(owner, 'a', budget()))?.choices, ['new', 'newer']);
+  t.deepEqual((await cache.resolve(owner, 'a', budget()))?.sortedChoices, ['new', 'newer']);
   await stores.catalogs.delete(owner, 'a', budget());
   state.now = 2_000;
   t.is(await cache.resolve(owner, 'a', budget()), undefined);

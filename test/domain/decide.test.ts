@@ -1,15 +1,11 @@
 /** The rules of a decision without sockets; the engine here is scripted, since what a model thinks is not at stake. */
 import test from 'ava';
-import type { Caller } from '../../src/domain/callers.ts';
-import {
-  createDecider,
-  type DecidingCatalog,
-  type DecisionRequest,
-  type DecisionTerms,
-} from '../../src/domain/decide.ts';
+import type { Caller } from '../../src/domain/authenticate.ts';
+import { Call } from '../../src/domain/call.ts';
+import type { DecidingCatalog } from '../../src/domain/catalog-cache.ts';
+import { Decider, type DecisionRequest } from '../../src/domain/decide.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 import { EngineOverloaded } from '../../src/engine/errors.ts';
-import { createStoreBudget } from '../../src/stores/budget.ts';
 import { createScriptedEngine, descending, type Script } from '../support/scripted-engine.ts';
 
 const ANONYMOUS: Caller = { kind: 'anonymous', address: '192.0.2.1' };
@@ -21,29 +17,24 @@ const REQUEST: DecisionRequest = {
   choices: ['b', 'a', 'c'],
   catalog: undefined,
 };
-const withCatalog = (catalog: string): DecisionRequest => ({ ...REQUEST, choices: undefined, catalog });
+const withCatalog = (catalog: string): DecisionRequest => ({ ...REQUEST, choices: [], catalog });
 
 function setUp(catalogs: Record<string, DecidingCatalog> = {}, script: Script = descending) {
   const engine = createScriptedEngine(script);
-  const retained: string[] = [];
-  const decider = createDecider({
+  const decider = new Decider({
     engine,
     catalogs: { resolve: async (owner, id) => (owner === 'acme' ? catalogs[id] : undefined) },
   });
-  const terms = (caller: Caller): DecisionTerms => ({
-    caller,
-    signal: new AbortController().signal,
-    deadline: performance.now() + 10_000,
-    storeBudget: createStoreBudget(),
-    retain: () => {
-      retained.push('held');
-      return () => retained.push('released');
-    },
-  });
+  const callOf = (caller: Caller): Call => {
+    const call = new Call(10_000);
+    call.identified(caller);
+    return call;
+  };
   return {
     engine,
-    retained,
-    decide: (what: DecisionRequest, caller: Caller = ANONYMOUS) => decider.decide(what, terms(caller)),
+    callOf,
+    decider,
+    decide: (what: DecisionRequest, caller: Caller = ANONYMOUS) => decider.decide(what, callOf(caller)),
   };
 }
 
@@ -144,10 +135,35 @@ test('who shares the engine’s time: owners with a key, addresses without', asy
   ]);
 });
 
-test('a job that the engine never takes in is not held against its caller', async (t) => {
-  const { decide, retained } = setUp({}, () => {
-    throw new EngineOverloaded(3);
-  });
-  t.is(await reasonOf(decide(REQUEST)), 'OVERLOADED null');
-  t.is(retained.filter((each) => each === 'held').length, retained.filter((each) => each === 'released').length);
+test('a lease lasts until handler and engine are done, also where the engine never takes the job in', async (t) => {
+  for (const script of [
+    descending,
+    () => {
+      throw new EngineOverloaded(3);
+    },
+  ]) {
+    const { decider, callOf } = setUp({}, script);
+    const call = callOf(ANONYMOUS);
+    let returned = 0;
+    call.hold({ release: () => void returned++ });
+    await decider.decide(REQUEST, call).catch(() => {});
+    t.true((call.times.engineSince ?? 0) <= (call.times.engineUntil ?? -1));
+    t.is(returned, 0);
+    call.answered();
+    t.is(returned, 1);
+  }
+});
+
+test('a lease lasts as long as the engine works for a caller that has left', (t) => {
+  const call = new Call(10_000);
+  let returned = 0;
+  call.hold({ release: () => void returned++ });
+  call.engaged();
+  call.depart();
+  call.answered();
+  t.true(call.signal.aborted);
+  t.is(returned, 0);
+  call.released();
+  call.released();
+  t.is(returned, 1);
 });

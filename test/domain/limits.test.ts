@@ -1,19 +1,19 @@
 /** Limits of callers: whose they are, what a refusal says, when the shared store is away, and of bytes of bodies. */
 import test from 'ava';
-import { type BodyRates, createBodyLimits } from '../../src/domain/body-limits.ts';
-import type { Caller } from '../../src/domain/callers.ts';
+import type { Caller } from '../../src/domain/authenticate.ts';
+import { BodyLimits, type BodyRates } from '../../src/domain/body-limits.ts';
 import { DomainError } from '../../src/domain/errors.ts';
 import { judgeRate } from '../../src/domain/gcra.ts';
 import type { LimitSettings } from '../../src/domain/limit-settings.ts';
-import { createLimits, createSlowest, type LimitedWork, type Limits } from '../../src/domain/limits.ts';
-import { createLocalLimits } from '../../src/domain/local-limits.ts';
+import { type LimitedWork, Limits, Slowest } from '../../src/domain/limits.ts';
+import { LocalLimits } from '../../src/domain/local-limits.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import type { KeyLimits } from '../../src/stores/key-store.ts';
 import { type LimitStore, StoreUnavailable } from '../../src/stores/stores.ts';
 import { limitStoreSuite } from '../stores/limit-store-suite.ts';
 import { createRecordedLog } from '../support/log.ts';
 
-const local = createLocalLimits();
+const local = new LocalLimits();
 limitStoreSuite(test, 'in this process', () => local);
 
 const OFF = { rate: 'off', concurrency: 'off', quota: 'off' } as const;
@@ -29,7 +29,7 @@ const keyed = (limits: KeyLimits = {}, keyId = 'key_1'): Caller => ({
 function start(settings: Partial<LimitSettings>, store?: LimitStore) {
   let now = 1_800_000_000_000;
   const log = createRecordedLog();
-  const limits = createLimits({
+  const limits = new Limits({
     settings: { anonymous: OFF, key: OFF, ...settings },
     store,
     log,
@@ -41,7 +41,7 @@ function start(settings: Partial<LimitSettings>, store?: LimitStore) {
 
 const refusal = async (limits: Limits, caller: Caller, work: LimitedWork = 'decision') => {
   try {
-    await limits.admit(caller, work, createStoreBudget());
+    await limits.grant(caller, work, createStoreBudget());
     return undefined;
   } catch (error) {
     if (!(error instanceof DomainError)) throw error;
@@ -51,7 +51,7 @@ const refusal = async (limits: Limits, caller: Caller, work: LimitedWork = 'deci
 
 test('without limits nothing is counted, and the answer is there at once', (t) => {
   const { limits } = start({});
-  t.false(limits.admit(anonymous(), 'decision', createStoreBudget()) instanceof Promise);
+  t.false(limits.grant(anonymous(), 'decision', createStoreBudget()) instanceof Promise);
 });
 
 test('a caller that waits as long as it is told is admitted, whatever the rate', async (t) => {
@@ -94,18 +94,18 @@ test('catalog calls count for the rate alone', async (t) => {
 test('places are given back once, and a refusal says when the slowest would have ended', async (t) => {
   const { limits, pass } = start({ anonymous: { ...OFF, concurrency: 2 } });
   const [one, two] = [
-    await limits.admit(anonymous(), 'decision', createStoreBudget()),
-    await limits.admit(anonymous(), 'decision', createStoreBudget()),
+    await limits.grant(anonymous(), 'decision', createStoreBudget()),
+    await limits.grant(anonymous(), 'decision', createStoreBudget()),
   ];
   t.deepEqual(await refusal(limits, anonymous()), { reason: 'CONCURRENCY_LIMIT_EXCEEDED', retryAfter: 1 });
   pass(4_200);
   one.release();
   one.release();
-  const three = await limits.admit(anonymous(), 'decision', createStoreBudget());
+  const three = await limits.grant(anonymous(), 'decision', createStoreBudget());
   pass(100);
   t.is((await refusal(limits, anonymous()))?.retryAfter, 1);
   two.release();
-  const four = await limits.admit(anonymous(), 'decision', createStoreBudget());
+  const four = await limits.grant(anonymous(), 'decision', createStoreBudget());
   // The slowest took 4.3 s, the oldest has been at it for 0.1 s.
   t.is((await refusal(limits, anonymous()))?.retryAfter, 5);
   three.release();
@@ -115,8 +115,8 @@ test('places are given back once, and a refusal says when the slowest would have
 
 test('a quota comes back with the next day', async (t) => {
   const { limits, pass } = start({ anonymous: { ...OFF, quota: 2 } });
-  await limits.admit(anonymous(), 'decision', createStoreBudget());
-  await limits.admit(anonymous(), 'decision', createStoreBudget());
+  await limits.grant(anonymous(), 'decision', createStoreBudget());
+  await limits.grant(anonymous(), 'decision', createStoreBudget());
   const refused = await refusal(limits, anonymous());
   t.is(refused?.reason, 'QUOTA_EXCEEDED');
   pass((refused?.retryAfter ?? 0) * 1000 - 1_000);
@@ -127,18 +127,18 @@ test('a quota comes back with the next day', async (t) => {
 
 test('while the shared store is away this process counts, says so once, and stops when it is back', async (t) => {
   let away = false;
-  const shared = createLocalLimits();
+  const shared = new LocalLimits();
   const store: LimitStore = {
     async take(demand, budget) {
       budget.remaining -= 40;
       if (away) throw new StoreUnavailable('away');
       return shared.take(demand);
     },
-    release: shared.release,
+    release: (subject, lease) => shared.release(subject, lease),
   };
   const { limits, log, pass } = start({ anonymous: { ...OFF, rate: { perSecond: 0.0001, burst: 2 } } }, store);
   const budget = createStoreBudget();
-  await limits.admit(anonymous(), 'decision', budget);
+  await limits.grant(anonymous(), 'decision', budget);
   t.is(budget.remaining, 210);
   away = true;
   t.is(await refusal(limits, anonymous()), undefined);
@@ -155,7 +155,7 @@ test('while the shared store is away this process counts, says so once, and stop
 });
 
 test('a hundred thousand addresses are counted, more push the idle out', (t) => {
-  const few = createLocalLimits({}, 3);
+  const few = new LocalLimits({}, 3);
   const demand = (subject: string, lease: string) => ({
     subject,
     rate: { perSecond: 0.001, burst: 1 },
@@ -172,7 +172,7 @@ test('a hundred thousand addresses are counted, more push the idle out', (t) => 
 test('a clock that is set back locks nobody out and gives no second quota', async (t) => {
   let wall = 1_800_000_000_000;
   let now = 5_000;
-  const counter = createLocalLimits({ clock: () => now, wallClock: () => wall });
+  const counter = new LocalLimits({ clock: () => now, wallClock: () => wall });
   const demand = { subject: 'address:x', rate: { perSecond: 1, burst: 2 }, quota: 3 };
   t.deepEqual([counter.take(demand).kind, counter.take(demand).kind], ['admitted', 'admitted']);
   wall -= 86_400_000;
@@ -185,7 +185,7 @@ test('a clock that is set back locks nobody out and gives no second quota', asyn
 test('a clock that jumped ahead once and was set right leaves no quota used up', (t) => {
   const day = 86_400_000;
   let wall = 1_800_000_000_000;
-  const counter = createLocalLimits({ clock: () => 0, wallClock: () => wall });
+  const counter = new LocalLimits({ clock: () => 0, wallClock: () => wall });
   const take = () => counter.take({ subject: 'key:k', quota: 3 }).kind;
   const kinds = (count: number) => Array.from({ length: count }, take);
   t.deepEqual(kinds(2), ['admitted', 'admitted']);
@@ -207,7 +207,7 @@ test('a stored arrival time that lies further ahead than a request can move it r
 
 test('the slowest of late is forgotten after one to two minutes', (t) => {
   let now = 1_000_000_020_000;
-  const slowest = createSlowest(() => now);
+  const slowest = new Slowest(() => now);
   t.is(slowest.read(), 0);
   slowest.note(500);
   slowest.note(100);
@@ -228,22 +228,22 @@ const NO_BODIES: BodyRates = { anonymous: 'off', key: 'off', all: 'off' };
 
 test('an address may send its burst at once and its rate after it, and another address is not held up', (t) => {
   let now = 0;
-  const limits = createBodyLimits({ ...NO_BODIES, anonymous: { perSecond: 2, burst: 4 } }, () => now);
-  const meter = limits.meter(nobody('192.0.2.1'));
+  const limits = new BodyLimits({ ...NO_BODIES, anonymous: { perSecond: 2, burst: 4 } }, 'requests', () => now);
+  const meter = (bytes: number) => limits.count(nobody('192.0.2.1'), bytes);
   for (let chunk = 0; chunk < 4; chunk += 1) t.is(meter(MIB), undefined);
   t.like(meter(0), { reason: 'RATE_LIMIT_EXCEEDED', retryAfter: 1 });
-  t.is(limits.meter(nobody('192.0.2.2'))(MIB), undefined);
-  t.is(limits.meter(holder('k'))(MIB), undefined);
+  t.is(limits.count(nobody('192.0.2.2'), MIB), undefined);
+  t.is(limits.count(holder('k'), MIB), undefined);
   now += 500;
   t.is(meter(MIB), undefined);
   t.like(meter(1), { reason: 'RATE_LIMIT_EXCEEDED' });
 });
 
 test('of what all may send together callers without a key leave a fifth to the others', (t) => {
-  const limits = createBodyLimits({ ...NO_BODIES, all: { perSecond: 1, burst: 10 } }, () => 0);
-  for (let address = 0; address < 8; address += 1) t.is(limits.meter(nobody(`192.0.2.${address}`))(MIB), undefined);
-  t.like(limits.meter(nobody('192.0.2.99'))(MIB), { reason: 'OVERLOADED' });
-  const meter = limits.meter(holder('k'));
+  const limits = new BodyLimits({ ...NO_BODIES, all: { perSecond: 1, burst: 10 } }, 'requests', () => 0);
+  for (let address = 0; address < 8; address += 1) t.is(limits.count(nobody(`192.0.2.${address}`), MIB), undefined);
+  t.like(limits.count(nobody('192.0.2.99'), MIB), { reason: 'OVERLOADED' });
+  const meter = (bytes: number) => limits.count(holder('k'), bytes);
   t.is(meter(MIB), undefined);
   t.is(meter(MIB), undefined);
   t.like(meter(MIB), { reason: 'OVERLOADED' });

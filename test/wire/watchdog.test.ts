@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import { memoryUsage } from 'node:process';
 import test from 'ava';
-import { createCollector, createWatchdog } from '../../src/wire/watchdog.ts';
+import { createCollector, Watchdog } from '../../src/wire/watchdog.ts';
 import { startService } from '../support/service.ts';
 
 const MIB = 1024 * 1024;
@@ -26,12 +26,12 @@ test('closes idle connections from 92 % of a bound, refuses from 95 %, callers w
   const vitals = settable();
   const changes: string[] = [];
   let closed = 0;
-  const watchdog = createWatchdog({
+  const watchdog = new Watchdog({
     memoryLimit: 1000,
     vitals,
-    closeIdle: () => (closed += 1),
     changed: (refused) => changes.push(refused),
   });
+  watchdog.start(() => (closed += 1));
   t.teardown(() => watchdog.close());
   for (const [bytes, delay, closings, refused] of [
     [919, 0, 0, 'nobody'],

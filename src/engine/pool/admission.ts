@@ -2,7 +2,7 @@
  * Whether a job is taken into the queue: if it can probably be done in time and the queue has room for it. In a flood
  * most requests are refused before they are read.
  */
-import type { CallerTerms } from '../engine.ts';
+import type { Engine } from '../engine.ts';
 import { DeadlineTooShort, EngineOverloaded, retryAfterOf } from '../errors.ts';
 import type { EngineSettings } from '../options.ts';
 import type { EngineProcess } from '../processes/engine-process.ts';
@@ -97,7 +97,7 @@ export class Admission {
   }
 
   /** See `Engine.crowded`. */
-  crowded({ tenant, keyed, deadline }: CallerTerms): number | undefined {
+  crowded({ tenant, keyed, deadline }: Parameters<Engine['crowded']>[0]): number | undefined {
     const engines = this.#slots.flatMap(({ process }) => process ?? []);
     const now = performance.now();
     const cheapest = this.#refusals.cheapest(now);

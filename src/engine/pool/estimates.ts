@@ -1,7 +1,7 @@
 /** Estimates what jobs take: from the profile that their model's family measured, and from what earlier jobs took. */
 import { LRUCache } from 'lru-cache';
 import type { CostProfile, JobSize } from '../cost-profile.ts';
-import type { CallerTerms, ModelLimits, ScoreJob } from '../engine.ts';
+import type { JobTerms, ModelLimits, ScoreJob } from '../engine.ts';
 import { jobCost } from '../job-cost.ts';
 import { isRemote, type Manifest } from '../packages/manifest.ts';
 import type { Revision } from '../packages/revisions.ts';
@@ -23,7 +23,7 @@ export interface JobShape {
 export function shapeOf(
   request: Pick<ScoreJob, 'input' | 'instruction' | 'choices'>,
   revision: Revision,
-  { keyed, tenant }: Pick<CallerTerms, 'keyed' | 'tenant'>,
+  { keyed, tenant }: Pick<JobTerms, 'keyed' | 'tenant'>,
 ): JobShape {
   const { input, instruction, choices } = request;
   let choicesLength = 0;

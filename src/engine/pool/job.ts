@@ -69,7 +69,8 @@ export function createJob({ terms, ...facts }: NewJob): Job {
     sentAt: 0,
     answered: false,
     answer: Promise.withResolvers(),
-    released: () => terms.released?.(),
+    // The pieces of a preparation are many, and none of them is the last.
+    released: () => (slot === undefined ? terms.released?.() : undefined),
   };
 }
 

@@ -5,7 +5,7 @@
  *
  * One file: where a job goes and what becomes of it is decided by the same counts of what the engines are doing.
  */
-import type { CallerTerms, JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
+import type { Engine, JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
 import {
   EngineClosing,
   EngineFailed,
@@ -117,7 +117,7 @@ export class Pool {
   }
 
   /** See `Engine.crowded`. */
-  crowded(terms: CallerTerms): number | undefined {
+  crowded(terms: Parameters<Engine['crowded']>[0]): number | undefined {
     return this.#admission.crowded(terms);
   }
 

@@ -20,7 +20,7 @@ const PIECE_COST = 20;
 
 /** The job, numbered `id`, that encodes the choices from the place `next` on in the process of a slot. */
 export function pieceOf(preparation: Preparation, slot: EngineSlot, next: number, id: number): Job {
-  const { choices, cost, terms, ...facts } = preparation;
+  const { choices, cost, ...facts } = preparation;
   const each = cost / choices.length;
   const size = Math.max(1, Math.floor((PIECE_COST * slot.concurrency) / each));
   const piece = choices.slice(next, next + size);
@@ -31,7 +31,6 @@ export function pieceOf(preparation: Preparation, slot: EngineSlot, next: number
     task: { kind: 'prepare', choices: piece, all: choices.length },
     cost: piece.length * each,
     after: (choices.length - next - piece.length) * each,
-    terms: { ...terms, released: () => {} },
   });
 }
 

@@ -3,7 +3,7 @@
  * has encoded is an estimate, for costs only.
  */
 import { hash } from 'node:crypto';
-import type { CallerTerms } from '../engine.ts';
+import type { JobTerms } from '../engine.ts';
 
 /**
  * Jobs in flight, none at first. A process that does one at a time does them in the order in which they were sent,
@@ -77,7 +77,11 @@ export interface ChoiceSet {
 }
 
 /** The choice set of a caller's list at one model. */
-export function choiceSetOf(key: string, choices: readonly string[], { tenant, keyed }: CallerTerms): ChoiceSet {
+export function choiceSetOf(
+  key: string,
+  choices: readonly string[],
+  { tenant, keyed }: Pick<JobTerms, 'tenant' | 'keyed'>,
+): ChoiceSet {
   const part = keyed ? tenant : '';
   return { key, part, name: `${key} ${hash('sha1', choices.join('\n'), 'base64')} ${part}` };
 }

@@ -138,7 +138,7 @@ export class Holdings {
   open(exchange: Exchange, connection: Connection, end: () => void): DomainError | undefined {
     const account = this.#accountOf(connection, exchange.request.headers);
     const request = new OpenRequest({ exchange, connection, account, end, bounds: this.#bounds });
-    exchange.placed(request);
+    exchange.place = request;
     this.#connections.begin(connection, request);
     const refused = this.#refusal(request, exchange.startedAt);
     if (refused === undefined) this.#places.take(account, request);
@@ -151,7 +151,7 @@ export class Holdings {
     const { place: request } = exchange;
     if (!(request instanceof OpenRequest)) return;
     const { account, connection } = request;
-    exchange.placed(undefined);
+    exchange.place = undefined;
     this.#connections.end(connection, request);
     this.#places.give(account, request);
     this.#reservations.release(request);

@@ -4,7 +4,8 @@
  */
 import { constants, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { Exchange, ExchangeRecord, Place } from '../http/exchange.ts';
+import type { Place } from '../../domain/call.ts';
+import type { Exchange, ExchangeRecord } from '../http/exchange.ts';
 import { type HttpRequest, isHttp2 } from '../http/messages.ts';
 import { A_SHARE, type Line, takeTurn } from '../http/turns.ts';
 import type { Account } from './accounts.ts';

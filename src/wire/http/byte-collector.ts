@@ -4,37 +4,34 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** The bytes of one body so far. */
-export interface ByteCollector {
-  readonly length: number;
-  add(chunk: Uint8Array): void;
-  /** All bytes so far. */
-  bytes(): Uint8Array;
-}
+/** The bytes of one body so far; none at first. The first chunk is not copied: most bodies have only one. */
+export class ByteCollector {
+  #buffer: Uint8Array = new Uint8Array(0);
+  #length = 0;
 
-/** A collector without bytes. The first chunk is not copied: most bodies have only one. */
-export function createByteCollector(): ByteCollector {
-  let buffer: Uint8Array = new Uint8Array(0);
-  let length = 0;
-  return {
-    get length() {
-      return length;
-    },
-    add(chunk) {
-      if (length === 0) {
-        buffer = chunk;
-      } else {
-        if (length + chunk.length > buffer.length) {
-          const larger = Buffer.allocUnsafeSlow(Math.max(2 * buffer.length, length + chunk.length));
-          larger.set(buffer.subarray(0, length));
-          buffer = larger;
-        }
-        buffer.set(chunk, length);
+  get length(): number {
+    return this.#length;
+  }
+
+  add(chunk: Uint8Array): void {
+    const length = this.#length + chunk.length;
+    if (this.#length === 0) {
+      this.#buffer = chunk;
+    } else {
+      if (length > this.#buffer.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.#buffer.length, length));
+        larger.set(this.bytes());
+        this.#buffer = larger;
       }
-      length += chunk.length;
-    },
-    bytes: () => buffer.subarray(0, length),
-  };
+      this.#buffer.set(chunk, this.#length);
+    }
+    this.#length = length;
+  }
+
+  /** All bytes so far. */
+  bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.#length);
+  }
 }
 
 // Large bodies are processed one at a time, each in a turn of the event loop of its own: one may hold the serving

@@ -24,24 +24,28 @@ const PREFLIGHT = {
 };
 const EXPOSED = 'X-Request-ID, Retry-After, X-Umpire-Languages, X-Umpire-Unread';
 
-/**
- * Sets the headers that the browser of a request's page asks for. Returns whether the request is a preflight of a page
- * that may go on, for `answerPreflight`.
- */
-export type Cors = (exchange: Exchange) => boolean;
+/** CORS for the operator's origins. */
+export class Cors {
+  readonly #origins: readonly string[];
 
-/** CORS for these origins; undefined if there are none. */
-export function createCors(origins: readonly string[]): Cors | undefined {
-  if (origins.length === 0) return undefined;
-  return ({ request, response }) => {
+  constructor(origins: readonly string[]) {
+    this.#origins = origins;
+  }
+
+  /**
+   * Sets the headers that the browser of a request's page asks for. Returns whether the request is a preflight of a
+   * page that may go on, for `answerPreflight`.
+   */
+  mark({ request, response }: Exchange): boolean {
+    if (this.#origins.length === 0) return false;
     // A cache must not give one page what was said to another.
     response.setHeader('vary', 'Origin');
     const { origin, 'access-control-request-method': asked } = request.headers;
-    if (origin === undefined || !origins.includes(origin)) return false;
+    if (origin === undefined || !this.#origins.includes(origin)) return false;
     response.setHeader('access-control-allow-origin', origin);
     response.setHeader('access-control-expose-headers', EXPOSED);
     return request.method === 'OPTIONS' && asked !== undefined;
-  };
+  }
 }
 
 /** Answers a preflight. @throws DomainError if its address sends too many. */

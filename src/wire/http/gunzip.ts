@@ -33,7 +33,7 @@ export async function unpack(bytes: Uint8Array, meter: BodyMeter): Promise<Unpac
   }
   // A body that is refused has been unpacked in part, and zlib does not say how far: the most that is possible counts.
   const became = plain?.length ?? Math.min(MAX_BODY_BYTES, MOST_RATIO * bytes.length);
-  const fault = meter(Math.max(0, became - bytes.length));
+  const fault = meter.count(Math.max(0, became - bytes.length));
   if (plain === undefined) return { kind };
   return fault === undefined ? { kind: 'plain', bytes: plain } : { kind: 'refused', fault };
 }

@@ -42,34 +42,43 @@ export function jsonKind(field: DescField): JsonField['kind'] | undefined {
   return undefined;
 }
 
-/**
- * Compiles the scan of bodies with these fields, which returns their values by property, unread. `shape` has the
- * properties that are accepted, by default the fields' own names.
- *
- * The scan throws DomainError for a body that is not JSON, a property that is unknown or given twice, or a value that
- * nests too deep.
- */
-export function compileBodyScan(
-  fields: readonly JsonField[],
-  shape: ObjectShape = new Map(fields.map(({ name, kind }) => [name, kind])),
-): (body: Uint8Array) => ReadonlyMap<string, BodyValue> {
-  const names = fields.map(({ name }) => name);
-  return (bytes) => {
-    const body = scanBody(bytes, shape);
+/** Scans bodies with these fields. */
+export class BodyScan {
+  readonly #fields: readonly JsonField[];
+  readonly #shape: ObjectShape;
+
+  /** `shape` has the properties that are accepted, by default the fields' own names. */
+  constructor(
+    fields: readonly JsonField[],
+    shape: ObjectShape = new Map(fields.map(({ name, kind }) => [name, kind])),
+  ) {
+    this.#fields = fields;
+    this.#shape = shape;
+  }
+
+  /**
+   * The values of a body by property, unread. @throws DomainError for a body that is not JSON, a property that is
+   * unknown or given twice, or a value that nests too deep.
+   */
+  values(bytes: Uint8Array): ReadonlyMap<string, BodyValue> {
+    const body = scanBody(bytes, this.#shape);
     switch (body.kind) {
       case 'object':
         return body.values;
       case 'unknown':
-        throw unknownField(body.name, names);
+        throw unknownField(
+          body.name,
+          this.#fields.map(({ name }) => name),
+        );
       case 'duplicate':
         throw new DomainError('DUPLICATE_FIELD', `${body.name} is given more than once`, { param: body.name });
       case 'nested':
         throw wrongType(
-          fields.find(({ name }) => name === body.name),
+          this.#fields.find(({ name }) => name === body.name),
           body,
         );
     }
-  };
+  }
 }
 
 /** A value of its field's type. @throws DomainError for another type, or too few or too many items. */

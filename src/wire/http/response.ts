@@ -2,8 +2,8 @@
  * Writes responses that are complete, status, headers and body at once, and among them the contract's ErrorResponse
  * with the headers that go with it.
  */
+import type { CallFacts } from '../../domain/call.ts';
 import { type DomainError, ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
-import type { CallFacts } from '../../service/call.ts';
 import type { Exchange } from './exchange.ts';
 import { GZIP } from './gunzip.ts';
 import { isHttp2 } from './messages.ts';
@@ -42,7 +42,7 @@ export function respond(exchange: Exchange, { status, headers, body }: WholeResp
   head['content-type'] = 'application/json';
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
   head['content-length'] = length;
-  exchange.sent(length);
+  exchange.answers?.count(length);
   response.writeHead(status, head);
   if (request.method === 'HEAD') response.end();
   else response.end(body);

@@ -1,9 +1,8 @@
 /** The HTTP/1.1 server behind the port. It never listens itself: sockets are handed to it. */
 import { chmodSync, lstatSync, readFileSync, statSync, unlinkSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect, type Server as NetServer } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import type { Dispatch } from '../dispatch.ts';
 import {
   CHECK_INTERVAL,
   HEADERS_TIMEOUT,
@@ -25,7 +24,7 @@ export const HTTP1_OPTIONS = {
 };
 
 /** A server that answers requests through `dispatch`, and through `raw` what never becomes a request. */
-export function createHttp1Server(dispatch: Dispatch, raw: RawAnswers): Server {
+export function createHttp1Server(dispatch: RequestListener, raw: RawAnswers): Server {
   const server = createServer(HTTP1_OPTIONS, dispatch);
   server.on('clientError', raw.clientError);
   server.on('connect', raw.connect);

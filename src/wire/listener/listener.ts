@@ -2,6 +2,7 @@
  * One port for everything: HTTP/1.1 (REST, Connect) and HTTP/2 (gRPC, Connect, REST), in cleartext by the first bytes
  * of a connection, with a certificate by ALPN.
  */
+import type { RequestListener } from 'node:http';
 import {
   createServer as createHttp2Server,
   createSecureServer,
@@ -79,9 +80,9 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
   const unknown = new Set<Socket>();
   const pipelines = new Pipelines();
   const raw = createRawAnswers(logger, (socket) => pipelines.discard(socket));
-  const counted: Dispatch = (request, response) => {
+  const counted: RequestListener = (request, response) => {
     if (!isHttp2(request)) pipelines.began(request, response);
-    dispatch(request, response);
+    dispatch.take(request, response);
   };
   const http1 = createHttp1Server(counted, raw);
   const onSession = (session: ServerHttp2Session): void => {

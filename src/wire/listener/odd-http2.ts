@@ -2,7 +2,7 @@
  * What of HTTP/2 is not left to Node's compatibility layer: the answers that it would give by itself, when streams
  * begin, and how many may at once.
  */
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import {
   constants,
   type Http2SecureServer,
@@ -11,7 +11,6 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Duplex } from 'node:stream';
-import type { Dispatch } from '../dispatch.ts';
 import type { Holdings } from '../holdings/holdings.ts';
 import type { Connection } from '../holdings/open-request.ts';
 import { MAX_STREAMS, MAX_STREAMS_OF_A_TURN } from '../http/byte-collector.ts';
@@ -24,7 +23,7 @@ const CALM = constants.NGHTTP2_ENHANCE_YOUR_CALM as unknown as Error;
 
 /** What HTTP/2 servers need beside a dispatcher. */
 export interface OddHttp2 {
-  readonly dispatch: Dispatch;
+  readonly dispatch: RequestListener;
   readonly raw: RawAnswers;
   readonly onSession: (session: ServerHttp2Session) => void;
   readonly holdings: Holdings;

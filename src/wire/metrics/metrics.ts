@@ -73,7 +73,8 @@ function createObserver(registry: Registry): Observer {
 
   return (exchange) => {
     const { facts, startedAt } = exchange;
-    const { route, protocol, reason, admittedAt, invokedAt, endedAt } = exchange.record;
+    const { route, protocol, reason, endedAt } = exchange.record;
+    const { admittedAt, invokedAt } = exchange.times;
     requests.inc({ route, protocol, status: String(shownStatus(exchange) || 'none') });
     seconds.observe({ route, protocol }, (endedAt - startedAt) / 1000);
     // An unready replica says so to every probe, which is no failure of a request.

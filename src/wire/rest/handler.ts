@@ -1,15 +1,16 @@
 /** REST: a protocol beside gRPC and Connect, in front of the same procedures. */
 import type { BodyLimits } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
+import type { Gate } from '../../domain/gate.ts';
 import type { ModelRevision } from '../../engine/engine.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import { type Gate, invoke } from '../call.ts';
+import { invoke } from '../call.ts';
 import { type Health, type Probe, probe } from '../health.ts';
 import type { Exchange, ProtocolHandler } from '../http/exchange.ts';
 import { factHeaders, respond, respondFault, type WholeResponse } from '../http/response.ts';
 import { createPages } from './pages.ts';
 import { readRequest } from './request.ts';
-import { createRouter, createRoutes, type Match, type Route } from './routes.ts';
+import { createRoutes, type Match, type Route, Router } from './routes.ts';
 
 /** What a path leads to: what the router found, or a page. The probes of health are pages here. */
 type Found = Match | { readonly kind: 'page'; readonly page: Pick<Probe, 'fault'> & { readonly body: string } };
@@ -23,7 +24,7 @@ export function createRestHandler(options: {
   readonly models: () => readonly ModelRevision[];
 }): ProtocolHandler {
   const { gate, health, bodies } = options;
-  const route = createRouter(createRoutes(options.procedures));
+  const router = new Router(createRoutes(options.procedures));
   const pages = createPages(options.models);
 
   const find = (exchange: Exchange, path: string): Found => {
@@ -31,7 +32,7 @@ export function createRestHandler(options: {
     const body = pages.get(path)?.();
     if (body !== undefined) exchange.place?.meter();
     const page = body === undefined ? probe(health, path) : { body, fault: undefined };
-    if (page === undefined) return route(method, path);
+    if (page === undefined) return router.find(method, path);
     exchange.received({ route: path });
     if (method === 'GET' || method === 'HEAD') return { kind: 'page', page };
     return { kind: 'method_not_allowed', allow: 'GET, HEAD' };
@@ -41,7 +42,7 @@ export function createRestHandler(options: {
     const { procedure } = found;
     exchange.received({ route: found.template.text });
     if (procedure.limits === 'none') exchange.place?.meter();
-    await gate(exchange, procedure);
+    await gate.admit(exchange, exchange.origin, procedure);
     const request = await readRequest(exchange, found, variables, bodies);
     const result = await invoke(procedure, request, exchange);
     respond(exchange, responseOf(exchange, found, result), health.draining);

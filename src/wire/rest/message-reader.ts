@@ -6,11 +6,8 @@
  */
 import { create, type DescField, type DescMessage, type Message } from '@bufbuild/protobuf';
 import { type FieldRule, fieldRules } from '../../domain/field-rules.ts';
-import { checkedValue, compileBodyScan, type JsonField, jsonKind } from '../http/request-json.ts';
+import { BodyScan, checkedValue, type JsonField, jsonKind } from '../http/request-json.ts';
 import type { BodyValue } from '../http/strict-json.ts';
-
-/** Reads a body into a message; undefined for a request without one. `bound` holds the fields that the path gave. */
-export type MessageReader = (body: Uint8Array | undefined, bound: ReadonlyMap<string, string>) => Message;
 
 interface FieldReader extends JsonField {
   readonly localName: string;
@@ -18,19 +15,29 @@ interface FieldReader extends JsonField {
 
 const NO_BODY: ReadonlyMap<string, BodyValue> = new Map();
 
-/**
- * Compiles a reader. A body must not name the fields `inPath`. @throws Error naming a field whose kind
- * requests do not have.
- */
-export function compileMessageReader(desc: DescMessage, inPath: ReadonlySet<string> = new Set()): MessageReader {
-  const rules = fieldRules(desc);
-  const fields = desc.fields.map((field) => compileField(desc, field, rules[field.name] ?? {}));
-  const scan = compileBodyScan(fields.filter(({ name }) => !inPath.has(name)));
-  return (bytes, bound) => {
-    const values = bytes === undefined ? NO_BODY : scan(bytes);
-    const message = create(desc) as Message & Record<string, unknown>;
+/** Reads the requests of one kind of message. */
+export class MessageReader {
+  readonly #desc: DescMessage;
+  readonly #fields: readonly FieldReader[];
+  readonly #scan: BodyScan;
+
+  /** A body must not name the fields `inPath`. @throws Error naming a field whose kind requests do not have. */
+  constructor(desc: DescMessage, inPath: ReadonlySet<string> = new Set()) {
+    const rules = fieldRules(desc);
+    this.#desc = desc;
+    this.#fields = desc.fields.map((field) => compileField(desc, field, rules[field.name] ?? {}));
+    this.#scan = new BodyScan(this.#fields.filter(({ name }) => !inPath.has(name)));
+  }
+
+  /**
+   * Reads a body into a message; undefined for a request without one. `bound` holds the fields that the path gave.
+   * @throws DomainError.
+   */
+  read(body: Uint8Array | undefined, bound: ReadonlyMap<string, string>): Message {
+    const values = body === undefined ? NO_BODY : this.#scan.values(body);
+    const message = create(this.#desc) as Message & Record<string, unknown>;
     const presence = { has: (name: string) => bound.has(name) || values.has(name) };
-    for (const field of fields) {
+    for (const field of this.#fields) {
       const { name, localName, rule } = field;
       const fault = rule.presence?.(presence);
       if (fault !== undefined) throw fault;
@@ -41,7 +48,7 @@ export function compileMessageReader(desc: DescMessage, inPath: ReadonlySet<stri
       message[localName] = value;
     }
     return message;
-  };
+  }
 }
 
 function compileField(desc: DescMessage, field: DescField, rule: FieldRule): FieldReader {

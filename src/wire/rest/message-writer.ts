@@ -4,21 +4,29 @@
  */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 
-/** The JSON of a message, or of an initialiser of one. */
-export type MessageWriter = (message: object) => string;
-
 type ValueWriter = (value: unknown) => string;
 type Properties = Readonly<Record<string, unknown>>;
 
-/** Compiles a writer. @throws Error naming a field whose kind responses do not have. */
-export function compileMessageWriter(desc: DescMessage): MessageWriter {
-  const fields = desc.fields.map((field) => ({
-    localName: field.localName,
-    name: JSON.stringify(field.name),
-    write: compileField(desc, field),
-  }));
-  return (message) =>
-    `{${fields.map(({ localName, name, write }) => `${name}:${write((message as Properties)[localName])}`).join()}}`;
+/** Writes one kind of message. */
+export class MessageWriter {
+  readonly #fields: readonly { readonly localName: string; readonly name: string; readonly write: ValueWriter }[];
+
+  /** @throws Error naming a field whose kind responses do not have. */
+  constructor(desc: DescMessage) {
+    this.#fields = desc.fields.map((field) => ({
+      localName: field.localName,
+      name: JSON.stringify(field.name),
+      write: compileField(desc, field),
+    }));
+  }
+
+  /** The JSON of a message, or of an initialiser of one. */
+  write(message: object): string {
+    const properties = this.#fields.map(
+      ({ localName, name, write }) => `${name}:${write((message as Properties)[localName])}`,
+    );
+    return `{${properties.join()}}`;
+  }
 }
 
 function compileField(desc: DescMessage, field: DescField): ValueWriter {
@@ -36,14 +44,12 @@ function compileField(desc: DescMessage, field: DescField): ValueWriter {
       return (value) => names.get((value as number | undefined) ?? 0) ?? 'null';
     }
     case 'message': {
-      const write = compileMessageWriter(field.message);
-      return (value) => (value === undefined ? 'null' : write(value as object));
+      const writer = new MessageWriter(field.message);
+      return (value) => (value === undefined ? 'null' : writer.write(value as object));
     }
     case 'list': {
-      const write =
-        field.listKind === 'message'
-          ? (compileMessageWriter(field.message) as ValueWriter)
-          : scalarWriter(field.scalar);
+      const item = field.listKind === 'message' ? new MessageWriter(field.message) : undefined;
+      const write = item === undefined ? scalarWriter(field.scalar) : (each: unknown) => item.write(each as object);
       if (write !== undefined) return (values) => `[${((values ?? []) as readonly unknown[]).map(write).join()}]`;
       break;
     }

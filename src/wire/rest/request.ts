@@ -1,8 +1,8 @@
 /** A request of a route: its body, bounded in size and time, and that as a message. */
 import type { Message } from '@bufbuild/protobuf';
-import type { BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
+import { type BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
-import { bodyTurn, createByteCollector, MAX_BODY_BYTES, REQUEST_TIMEOUT } from '../http/byte-collector.ts';
+import { ByteCollector, bodyTurn, MAX_BODY_BYTES, REQUEST_TIMEOUT } from '../http/byte-collector.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { GZIP, unpack } from '../http/gunzip.ts';
 import { type HttpRequest, isHttp2, wasReset } from '../http/messages.ts';
@@ -12,19 +12,19 @@ import type { Route } from './routes.ts';
 /** Reads the request, after the gate. `variables`: the fields that its path gave. @throws DomainError. */
 export async function readRequest(
   exchange: Exchange,
-  { hasBody, read }: Route,
+  route: Route,
   variables: ReadonlyMap<string, string>,
   bodies: BodyLimits,
 ): Promise<Message> {
-  if (!hasBody) return read(undefined, variables);
+  if (!route.hasBody) return route.read(undefined, variables);
   const packed = isPacked(exchange.request);
   assertJsonContent(exchange.request);
-  const meter = bodies.meter(exchange.caller);
+  const meter = new BodyMeter(bodies, exchange.caller);
   const received = await readBody(exchange.request, meter);
   const body = packed ? await unpackedBody(received, meter) : received;
   const turn = bodyTurn(body.length);
   if (turn !== undefined) await turn;
-  return read(body, variables);
+  return route.read(body, variables);
 }
 
 /** Whether the body is compressed. @throws DomainError UNSUPPORTED_ENCODING for another coding than gzip. */
@@ -73,10 +73,10 @@ const tooLarge = (): DomainError =>
 function readBody(request: HttpRequest, meter: BodyMeter): Promise<Uint8Array> {
   const length = request.headers['content-length'];
   if (length !== undefined && Number(length) > MAX_BODY_BYTES) return Promise.reject(tooLarge());
-  const beyond = meter(0);
+  const beyond = meter.count(0);
   if (beyond !== undefined) return Promise.reject(beyond);
   return new Promise((resolve, reject) => {
-    const collected = createByteCollector();
+    const collected = new ByteCollector();
     // Over HTTP/1.1 the server's own timeout applies.
     const timer = isHttp2(request)
       ? setTimeout(() => settle(new DomainError('REQUEST_TIMEOUT', 'the body did not arrive in time')), REQUEST_TIMEOUT)
@@ -96,7 +96,7 @@ function readBody(request: HttpRequest, meter: BodyMeter): Promise<Uint8Array> {
         settle(tooLarge());
         return;
       }
-      const tooMany = meter(chunk.length);
+      const tooMany = meter.count(chunk.length);
       if (tooMany !== undefined) settle(tooMany);
       else collected.add(chunk);
     };

@@ -2,31 +2,15 @@
  * The REST routes, read from the `google.api.http` annotations at startup, and the route of a method and a path. An
  * annotation that is not supported stops the start with an error that names the RPC.
  */
-import { type DescMessage, getOption, hasOption } from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, getOption, hasOption, type Message } from '@bufbuild/protobuf';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import { compileMessageReader, type MessageReader } from './message-reader.ts';
-import { compileMessageWriter } from './message-writer.ts';
+import { MessageReader } from './message-reader.ts';
+import { MessageWriter } from './message-writer.ts';
 import { matchPath, type PathTemplate, parsePathTemplate } from './path-template.ts';
 
 /** The HTTP methods that an annotation can bind an RPC to. */
 export type RestMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-
-/** An RPC's binding to an HTTP method and a path template, compiled. */
-export interface Route {
-  readonly method: RestMethod;
-  readonly template: PathTemplate;
-  readonly procedure: Procedure;
-  readonly hasBody: boolean;
-  readonly read: MessageReader;
-  /** The JSON of a response; null where it has no content. */
-  readonly write: (response: object) => string | null;
-  /** The message that is written; undefined where there is no content. */
-  readonly responseBody: DescMessage | undefined;
-  readonly successStatus: 200 | 201 | 204;
-  /** The path of a resource that the route creates. */
-  readonly location: (response: object) => string | undefined;
-}
 
 /** The routes of the procedures. @throws Error listing every annotation that cannot be served. */
 export function createRoutes(procedures: readonly Procedure[]): readonly Route[] {
@@ -34,7 +18,7 @@ export function createRoutes(procedures: readonly Procedure[]): readonly Route[]
   const routes: Route[] = [];
   for (const procedure of procedures) {
     try {
-      routes.push(createRoute(procedure, procedures));
+      routes.push(new Route(procedure, procedures));
     } catch (error) {
       problems.push(`${procedure.method.parent.typeName}.${procedure.method.name}: ${(error as Error).message}`);
     }
@@ -60,53 +44,78 @@ function bindingOf(procedure: Procedure): { readonly method: RestMethod; readonl
   return { method: pattern.case.toUpperCase() as RestMethod, path: pattern.value };
 }
 
-function createRoute(procedure: Procedure, procedures: readonly Procedure[]): Route {
-  const { method, path } = bindingOf(procedure);
-  const rule = getOption(procedure.method, http);
-  const template = parsePathTemplate(path);
-  const { input, output } = procedure.method;
-  const hasBody = rule.body === '*';
-  if (!hasBody && rule.body !== '') throw new Error(`body '${rule.body}' is not supported, only '*'`);
-  const fields = new Set(input.fields.map((field) => field.name));
-  const inPath = new Set<string>();
-  for (const segment of template.segments) {
-    if ('field' in segment && !fields.delete(segment.field))
-      throw new Error(`path field '${segment.field}' is not a field of ${input.typeName}`);
-    if ('field' in segment) inPath.add(segment.field);
-  }
-  if (!hasBody && fields.size > 0)
-    throw new Error(`fields ${[...fields].join(', ')} are neither in the path nor in a body`);
+/** An RPC's binding to an HTTP method and a path template, compiled. */
+export class Route {
+  readonly procedure: Procedure;
+  readonly method: RestMethod;
+  readonly template: PathTemplate;
+  readonly hasBody: boolean;
+  readonly successStatus: 200 | 201 | 204;
+  /** The message that is written; undefined where there is no content. */
+  readonly responseBody: DescMessage | undefined;
+  readonly #reader: MessageReader;
+  readonly #writer: MessageWriter;
+  /** The field of the response that is written; undefined for the whole of it. */
+  readonly #bodyField: string | undefined;
+  /** The path of a resource that the route creates. */
+  readonly #resource: PathTemplate | undefined;
 
-  const collection = method === 'POST' ? resourceTemplate(procedure, path, procedures) : undefined;
-  const empty = output.fields.length === 0;
-  const { write, body, message } = responseWriter(procedure, rule.responseBody);
-  return {
-    method,
-    template,
-    procedure,
-    hasBody,
-    read: compileMessageReader(input, inPath),
-    write: empty ? () => null : write,
-    responseBody: empty ? undefined : message,
-    successStatus: empty ? 204 : collection === undefined ? 200 : 201,
-    location: (response) => (collection === undefined ? undefined : fill(collection, body(response))),
-  };
+  /** `procedures`: those of all routes. @throws Error for an annotation that cannot be served. */
+  constructor(procedure: Procedure, procedures: readonly Procedure[]) {
+    const { method, path } = bindingOf(procedure);
+    const rule = getOption(procedure.method, http);
+    this.procedure = procedure;
+    this.method = method;
+    this.template = parsePathTemplate(path);
+    const { input, output } = procedure.method;
+    this.hasBody = rule.body === '*';
+    if (!this.hasBody && rule.body !== '') throw new Error(`body '${rule.body}' is not supported, only '*'`);
+    const fields = new Set(input.fields.map((field) => field.name));
+    const inPath = new Set<string>();
+    for (const segment of this.template.segments) {
+      if ('field' in segment && !fields.delete(segment.field))
+        throw new Error(`path field '${segment.field}' is not a field of ${input.typeName}`);
+      if ('field' in segment) inPath.add(segment.field);
+    }
+    if (!this.hasBody && fields.size > 0)
+      throw new Error(`fields ${[...fields].join(', ')} are neither in the path nor in a body`);
+
+    this.#resource = method === 'POST' ? resourceTemplate(procedure, path, procedures) : undefined;
+    const field = bodyField(output, rule.responseBody);
+    const message = field?.message ?? output;
+    this.#bodyField = field?.localName;
+    this.#writer = new MessageWriter(message);
+    this.#reader = new MessageReader(input, inPath);
+    this.responseBody = output.fields.length === 0 ? undefined : message;
+    this.successStatus = this.responseBody === undefined ? 204 : this.#resource === undefined ? 200 : 201;
+  }
+
+  /** A body as a message, with the fields that the path gave. @throws DomainError. */
+  read(body: Uint8Array | undefined, bound: ReadonlyMap<string, string>): Message {
+    return this.#reader.read(body, bound);
+  }
+
+  /** The JSON of a response; null where it has no content. */
+  write(response: object): string | null {
+    return this.responseBody === undefined ? null : this.#writer.write(this.#bodyOf(response));
+  }
+
+  /** The path of the resource that the response says was created. */
+  location(response: object): string | undefined {
+    return this.#resource === undefined ? undefined : fill(this.#resource, this.#bodyOf(response));
+  }
+
+  #bodyOf(response: object): object {
+    return this.#bodyField === undefined ? response : ((response as Record<string, object>)[this.#bodyField] as object);
+  }
 }
 
-function responseWriter(
-  procedure: Procedure,
-  responseBody: string,
-): { write: (response: object) => string; body: (response: object) => object; message: DescMessage } {
-  const { output } = procedure.method;
-  if (responseBody === '') {
-    return { write: compileMessageWriter(output), body: (response) => response, message: output };
-  }
-  const field = output.fields.find((candidate) => candidate.name === responseBody);
-  if (field?.fieldKind !== 'message')
-    throw new Error(`response_body '${responseBody}' is not a message field of ${output.typeName}`);
-  const write = compileMessageWriter(field.message);
-  const body = (response: object) => (response as Record<string, object>)[field.localName] as object;
-  return { write: (response) => write(body(response)), body, message: field.message };
+/** The field that a response consists of, over REST; undefined for the whole message. */
+function bodyField(output: DescMessage, name: string): (DescField & { readonly message: DescMessage }) | undefined {
+  if (name === '') return undefined;
+  const field = output.fields.find((candidate) => candidate.name === name);
+  if (field?.fieldKind === 'message') return field;
+  throw new Error(`response_body '${name}' is not a message field of ${output.typeName}`);
 }
 
 /**
@@ -142,27 +151,27 @@ export type Match =
 const NO_VARIABLES: ReadonlyMap<string, string> = new Map();
 
 /** A router over routes. HEAD leads where GET does. */
-export function createRouter(routes: readonly Route[]): (method: string, path: string) => Match {
-  const literal = new Map<string, Match>();
-  /** Only the templates are repeated, never what a caller wrote. */
-  const hintOf = (path: string): string => {
-    if (/^\/health[^/]*\/?$/.test(path)) return 'health is at /health/live and /health/ready; ';
-    const near = routes.find(({ template }) => path.endsWith('/') && matchPath(template, path.slice(0, -1)) !== null);
-    return near === undefined ? '' : `${near.template.text} has no slash at its end; `;
-  };
-  for (const route of routes) {
-    if (route.template.segments.every((segment) => 'literal' in segment)) {
+export class Router {
+  readonly #routes: readonly Route[];
+  readonly #literal = new Map<string, Match>();
+
+  constructor(routes: readonly Route[]) {
+    this.#routes = routes;
+    for (const route of routes) {
+      if (!route.template.segments.every((segment) => 'literal' in segment)) continue;
       const match: Match = { kind: 'route', route, variables: NO_VARIABLES };
-      literal.set(`${route.method} ${route.template.text}`, match);
-      if (route.method === 'GET') literal.set(`HEAD ${route.template.text}`, match);
+      this.#literal.set(`${route.method} ${route.template.text}`, match);
+      if (route.method === 'GET') this.#literal.set(`HEAD ${route.template.text}`, match);
     }
   }
-  return (method, path) => {
-    const known = literal.get(`${method} ${path}`);
+
+  /** What a method and a path lead to. */
+  find(method: string, path: string): Match {
+    const known = this.#literal.get(`${method} ${path}`);
     if (known !== undefined) return known;
     const wanted = method === 'HEAD' ? 'GET' : method;
     const allowed = new Set<string>();
-    for (const route of routes) {
+    for (const route of this.#routes) {
       const variables = matchPath(route.template, path);
       if (variables === null) continue;
       if (route.method === wanted) return { kind: 'route', route, variables };
@@ -170,7 +179,16 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
       if (route.method === 'GET') allowed.add('HEAD');
     }
     return allowed.size === 0
-      ? { kind: 'not_found', hint: hintOf(path) }
+      ? { kind: 'not_found', hint: this.#hint(path) }
       : { kind: 'method_not_allowed', allow: [...allowed].sort().join(', ') };
-  };
+  }
+
+  /** Only the templates are repeated, never what a caller wrote. */
+  #hint(path: string): string {
+    if (/^\/health[^/]*\/?$/.test(path)) return 'health is at /health/live and /health/ready; ';
+    const isNear = ({ template }: Route): boolean =>
+      path.endsWith('/') && matchPath(template, path.slice(0, -1)) !== null;
+    const near = this.#routes.find(isNear);
+    return near === undefined ? '' : `${near.template.text} has no slash at its end; `;
+  }
 }

@@ -33,7 +33,7 @@ export async function* requestBody(
     wake();
   };
   const onData = (chunk: Uint8Array): void => {
-    const tooMany = meter(chunk.length);
+    const tooMany = meter.count(chunk.length);
     if (tooMany === undefined) chunks.push(chunk);
     else become(tooMany);
     // A paused request leaves what nobody asks for with the sender.

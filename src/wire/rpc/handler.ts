@@ -1,8 +1,8 @@
 /** gRPC and Connect: protocols beside REST, in front of the same procedures. */
 import type { BodyLimits } from '../../domain/body-limits.ts';
 import { DomainError, ERROR_TABLE } from '../../domain/errors.ts';
+import type { Gate } from '../../domain/gate.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import type { Gate } from '../call.ts';
 import type { Health } from '../health.ts';
 import type { Holdings } from '../holdings/holdings.ts';
 import type { Exchange, ProtocolHandler } from '../http/exchange.ts';
@@ -36,7 +36,7 @@ export function createRpcHandler(options: {
 
   const serve = async (exchange: Exchange, route: Route): Promise<void> => {
     receive(exchange, route);
-    if (route.procedure !== undefined) await gate(exchange, route.procedure);
+    if (route.procedure !== undefined) await gate.admit(exchange, exchange.origin, route.procedure);
     const request = readRequest(exchange, route, bodies);
     const answered = await route.handler(request);
     await answer(exchange, answered, health.draining);

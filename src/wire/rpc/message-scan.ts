@@ -6,55 +6,71 @@
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { DomainError } from '../../domain/errors.ts';
-import { fieldRules } from '../../domain/field-rules.ts';
-import { checkedValue, compileBodyScan, jsonKind } from '../http/request-json.ts';
+import { type FieldRule, fieldRules } from '../../domain/field-rules.ts';
+import { BodyScan, checkedValue, type JsonField, jsonKind } from '../http/request-json.ts';
 import type { ObjectShape } from '../http/strict-json.ts';
-
-/** Scans the message of one procedure's request. @throws DomainError. */
-export interface MessageScan {
-  json(message: Uint8Array): void;
-  protobuf(message: Uint8Array): void;
-}
 
 /** The most fields of a protobuf, each occurrence counted, unknown ones too: many times what any request needs. */
 const MAX_OCCURRENCES = 4096;
 
-/** The scan for messages of this type, compiled once from its descriptor. */
-export function compileMessageScan(desc: DescMessage): MessageScan {
-  const rules = fieldRules(desc);
-  const fields = desc.fields.flatMap((field) => {
-    const kind = jsonKind(field);
-    const { name, jsonName } = field;
-    return kind === undefined ? [] : [{ name, jsonName, kind, rule: rules[name] ?? {} }];
-  });
-  const shape: ObjectShape = new Map(
-    fields.flatMap(({ name, jsonName, kind }) => [name, jsonName].map((each) => [each, kind] as const)),
-  );
-  const lists = desc.fields.flatMap(({ number, name, fieldKind }) => {
-    const items = fieldKind === 'list' ? rules[name]?.items : undefined;
-    return items === undefined ? [] : [{ number, items }];
-  });
-  const wireTypes = new Map(desc.fields.map((field) => [field.number, wireTypesOf(field)] as const));
-  const scan = compileBodyScan(fields, shape);
+/** Scans the messages of one procedure's requests. */
+export class MessageScan {
+  readonly #fields: readonly (JsonField & { readonly jsonName: string })[];
+  /** The bounds of lists, by the numbers of their fields. */
+  readonly #lists = new Map<number, NonNullable<FieldRule['items']>>();
+  readonly #wireTypes: ReadonlyMap<number, readonly WireType[]>;
+  readonly #body: BodyScan;
 
-  return {
-    json(message) {
-      const values = strictly(() => scan(message));
-      for (const field of fields) {
-        const value = values.get(field.name);
-        if (value !== undefined) checkedValue(field, value);
-      }
-    },
-    protobuf(message) {
-      const counts = countFields(message, wireTypes);
-      if (counts.all <= MAX_OCCURRENCES) return;
-      for (const { number, items } of lists) {
-        const fault = items(counts.of(number));
-        if (fault !== undefined && counts.of(number) > 0) throw fault;
-      }
-      throw new DomainError('INVALID_MESSAGE', `the message has more than ${MAX_OCCURRENCES} fields`);
-    },
-  };
+  constructor(desc: DescMessage) {
+    const rules = fieldRules(desc);
+    this.#fields = desc.fields.flatMap((field) => {
+      const kind = jsonKind(field);
+      const { name, jsonName } = field;
+      return kind === undefined ? [] : [{ name, jsonName, kind, rule: rules[name] ?? {} }];
+    });
+    const shape: ObjectShape = new Map(
+      this.#fields.flatMap(({ name, jsonName, kind }) => [name, jsonName].map((each) => [each, kind] as const)),
+    );
+    for (const { number, name, fieldKind } of desc.fields) {
+      const items = fieldKind === 'list' ? rules[name]?.items : undefined;
+      if (items !== undefined) this.#lists.set(number, items);
+    }
+    this.#wireTypes = new Map(desc.fields.map((field) => [field.number, wireTypesOf(field)]));
+    this.#body = new BodyScan(this.#fields, shape);
+  }
+
+  /**
+   * Scans all messages of a whole body. What cannot be taken apart (an envelope that is cut off, a compression that is
+   * not supported) is left for Connect to refuse. @throws DomainError.
+   */
+  all(body: Uint8Array, form: BodyForm): void {
+    const messages = form.grpc ? enveloped(body) : [{ message: body, compressed: false }];
+    for (const { message, compressed } of messages) {
+      if (compressed) continue;
+      if (form.json) this.json(message);
+      else this.protobuf(message);
+    }
+  }
+
+  /** Scans one message of JSON. @throws DomainError. */
+  json(message: Uint8Array): void {
+    const values = strictly(() => this.#body.values(message));
+    for (const field of this.#fields) {
+      const value = values.get(field.name);
+      if (value !== undefined) checkedValue(field, value);
+    }
+  }
+
+  /** Scans one protobuf. @throws DomainError. */
+  protobuf(message: Uint8Array): void {
+    const counts = countFields(message, this.#wireTypes);
+    if (counts.all <= MAX_OCCURRENCES) return;
+    for (const [number, items] of this.#lists) {
+      const fault = items(counts.of(number));
+      if (fault !== undefined && counts.of(number) > 0) throw fault;
+    }
+    throw new DomainError('INVALID_MESSAGE', `the message has more than ${MAX_OCCURRENCES} fields`);
+  }
 }
 
 /** Over RPC, a message that is not JSON is one that cannot be decoded. */
@@ -147,19 +163,6 @@ export interface BodyForm {
   readonly json: boolean;
   /** The compression that its headers name: of the whole body, or of enveloped messages that say so. */
   readonly compression: string | undefined;
-}
-
-/**
- * Scans all messages of a whole body. What cannot be taken apart (an envelope that is cut off, a compression that is
- * not supported) is left for Connect to refuse. @throws DomainError.
- */
-export function scanMessages(scan: MessageScan, body: Uint8Array, form: BodyForm): void {
-  const messages = form.grpc ? enveloped(body) : [{ message: body, compressed: false }];
-  for (const { message, compressed } of messages) {
-    if (compressed) continue;
-    if (form.json) scan.json(message);
-    else scan.protobuf(message);
-  }
 }
 
 /**

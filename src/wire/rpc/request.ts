@@ -1,15 +1,15 @@
 /** A request for an RPC: what its head says, and its body, which Connect gets whole, uncompressed and scanned. */
 import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
-import type { BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
+import { type BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
-import { bodyTurn, createByteCollector, MAX_BODY_BYTES, MAX_TIMEOUT } from '../http/byte-collector.ts';
+import { ByteCollector, bodyTurn, MAX_BODY_BYTES, MAX_TIMEOUT } from '../http/byte-collector.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { HttpRequest } from '../http/messages.ts';
 import { isPackedWhole, requestBody, unpackedBody } from './body.ts';
 import type { UniversalHandler, UniversalServerRequest } from './connect-private.ts';
 import { contextOf, takeTimeout } from './context.ts';
 import { NoCall, noCall, toConnectError } from './fault.ts';
-import { type BodyForm, type MessageScan, scanMessages } from './message-scan.ts';
+import type { BodyForm, MessageScan } from './message-scan.ts';
 import type { Route } from './routes.ts';
 
 /** A body that is longer than any message with its envelope is passed on unread: Connect refuses it. */
@@ -63,7 +63,7 @@ export function readRequest(exchange: Exchange, { handler, scan }: Route, bodies
   // A stream of requests, which only reflection has, may outlast a call's usual time.
   const unary = handler.method.methodKind === 'unary';
   const timeout = unary ? Math.max(0, exchange.deadline - performance.now()) : MAX_TIMEOUT;
-  const meter = bodies.meter(exchange.caller);
+  const meter = new BodyMeter(bodies, exchange.caller);
   const body = scannedBody(exchange, requestBody(request, timeout, form.grpc, meter), { scan, form, meter });
   try {
     return universalRequestFromNodeRequest(request, response, body as never, contextOf(exchange));
@@ -96,7 +96,7 @@ async function* scannedBody(
   body: AsyncGenerator<Uint8Array>,
   { scan, form, meter }: { readonly scan: MessageScan | undefined; readonly form: BodyForm; readonly meter: BodyMeter },
 ): AsyncGenerator<Uint8Array> {
-  const collected = createByteCollector();
+  const collected = new ByteCollector();
   let passing = scan === undefined;
   try {
     for (;;) {
@@ -115,7 +115,7 @@ async function* scannedBody(
     // Two turns: one for the scan, one for what Connect makes of the body.
     const turn = bodyTurn(bytes.length);
     if (turn !== undefined) await turn;
-    scanMessages(scan, bytes, form);
+    scan.all(bytes, form);
     if (turn !== undefined) await bodyTurn(bytes.length);
     yield bytes;
   } catch (error) {

@@ -48,7 +48,7 @@ export async function answer(exchange: Exchange, answered: UniversalServerRespon
 /** The body of an answer, whose bytes are counted as they pass. */
 async function* countedBody(exchange: Exchange, body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   for await (const chunk of body) {
-    exchange.sent(chunk.length);
+    exchange.answers?.count(chunk.length);
     yield chunk;
   }
 }
@@ -60,7 +60,7 @@ function repairTrailer(trailer: Headers, exchange: Exchange): void {
 }
 
 function reasonOf(error: ConnectError, exchange: Exchange): DomainError {
-  return exchange.failed(classify(error, exchange.record.invokedAt !== undefined), error);
+  return exchange.failed(classify(error, exchange.times.invokedAt !== undefined), error);
 }
 
 function classify(error: ConnectError, invoked: boolean): DomainError {

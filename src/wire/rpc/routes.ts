@@ -2,14 +2,14 @@
  * The RPCs by their paths: the procedures, health and reflection, as connect-node serves them with its
  * unsafe defaults changed.
  */
-import { type DescMessage, isFieldSet, type Message } from '@bufbuild/protobuf';
+import { type DescField, type DescMessage, isFieldSet, type Message } from '@bufbuild/protobuf';
 import { MethodOptions_IdempotencyLevel } from '@bufbuild/protobuf/wkt';
 import { type ConnectRouter, createConnectRouter, type HandlerContext } from '@connectrpc/connect';
 import { compressionGzip } from '@connectrpc/connect-node';
 import { ServerReflection } from '../../../gen/grpc/reflection/v1/reflection_pb.ts';
 import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/reflection/v1alpha/reflection_pb.ts';
 import { Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
-import { fieldRules } from '../../domain/field-rules.ts';
+import { type FieldRule, fieldRules } from '../../domain/field-rules.ts';
 import type { Procedure } from '../../service/procedure.ts';
 import { invoke } from '../call.ts';
 import type { Health } from '../health.ts';
@@ -19,7 +19,7 @@ import { factHeaders } from '../http/response.ts';
 import type { UniversalHandler } from './connect-private.ts';
 import { exchangeOf, noting } from './context.ts';
 import { createGrpcHealth } from './grpc-health.ts';
-import { compileMessageScan, type MessageScan } from './message-scan.ts';
+import { MessageScan } from './message-scan.ts';
 import { createReflector, type Reflector } from './reflection.ts';
 
 /** What answers the path of one RPC. */
@@ -65,17 +65,17 @@ export function createRoutes(options: {
   return new Map(
     router.handlers.map((handler) => {
       const procedure = byMethod.get(handler.method);
-      const scan = procedure === undefined ? undefined : compileMessageScan(procedure.method.input);
+      const scan = procedure === undefined ? undefined : new MessageScan(procedure.method.input);
       return [handler.requestPath, { handler, procedure, scan }];
     }),
   );
 }
 
 function mount(router: ConnectRouter, procedure: Procedure): void {
-  const check = compileMessageChecker(procedure.method.input);
+  const checker = new MessageChecker(procedure.method.input);
   const answer = (request: Message, context: HandlerContext) =>
     noting(context, async () => {
-      check(request);
+      checker.check(request);
       const exchange = exchangeOf(context);
       const result = await invoke(procedure, request, exchange);
       for (const header of Object.entries(factHeaders(exchange.facts))) context.responseHeader.set(...header);
@@ -103,27 +103,24 @@ function mountReflection(router: ConnectRouter, reflect: Reflector): void {
   router.service(ServerReflectionAlpha, { serverReflectionInfo: serverReflectionInfo as never }, SMALL);
 }
 
-/** Checks one kind of message. @throws the first fault. */
-export type MessageChecker = (message: Message) => void;
+/** Checks one kind of message. A field without presence of its own counts as present unless it is empty. */
+class MessageChecker {
+  readonly #fields: readonly { readonly field: DescField; readonly rule: FieldRule }[];
 
-/** Compiles a checker. A field of the proto without presence of its own counts as present unless it is empty. */
-function compileMessageChecker(desc: DescMessage): MessageChecker {
-  const rules = fieldRules(desc);
-  const fields = desc.fields.map((field) => ({ field, rule: rules[field.name] ?? {} }));
-  const byName = new Map(desc.fields.map((field) => [field.name, field]));
-  return (message) => {
-    const presence = {
-      has: (name: string) => {
-        const field = byName.get(name);
-        return field !== undefined && isFieldSet(message, field);
-      },
-    };
-    for (const { field, rule } of fields) {
-      const missing = rule.presence?.(presence);
+  constructor(desc: DescMessage) {
+    const rules = fieldRules(desc);
+    this.#fields = desc.fields.map((field) => ({ field, rule: rules[field.name] ?? {} }));
+  }
+
+  /** @throws the first fault. */
+  check(message: Message): void {
+    const isSet = (name: string) => this.#fields.some(({ field }) => field.name === name && isFieldSet(message, field));
+    for (const { field, rule } of this.#fields) {
+      const missing = rule.presence?.({ has: isSet });
       if (missing !== undefined) throw missing;
-      if (rule.value === undefined || !presence.has(field.name)) continue;
+      if (rule.value === undefined || !isFieldSet(message, field)) continue;
       const refused = rule.value((message as Message & Record<string, unknown>)[field.localName] as never);
       if (refused !== undefined) throw refused;
     }
-  };
+  }
 }

@@ -117,7 +117,8 @@ export interface Stage {
  */
 export function stagesOf(exchange: Exchange): readonly Stage[] {
   const { startedAt } = exchange;
-  const { admittedAt, invokedAt, endedAt, engineSince, engineUntil } = exchange.record;
+  const { endedAt } = exchange.record;
+  const { admittedAt, invokedAt, engineSince, engineUntil } = exchange.times;
   const within = (name: string, start: number, end: number): Stage => ({
     name,
     start: clamp(start, startedAt, endedAt),

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
-import { createByteCollector } from '../../../src/wire/http/byte-collector.ts';
+import { ByteCollector } from '../../../src/wire/http/byte-collector.ts';
 import { isError, VALID_BODY } from '../../support/answers.ts';
 import { DECIDE, send } from '../../support/http.ts';
 import { keyedService } from '../../support/keys.ts';
@@ -13,12 +13,12 @@ import { scriptedService } from '../../support/service.ts';
 test('chunks of any size become the bytes that they were', (t) => {
   for (const size of [1, 7, 4096]) {
     const whole = Buffer.from(Array.from({ length: 20_000 }, (_, index) => index % 251));
-    const collected = createByteCollector();
+    const collected = new ByteCollector();
     for (let at = 0; at < whole.length; at += size) collected.add(whole.subarray(at, at + size));
     t.deepEqual(Buffer.from(collected.bytes()), whole);
     t.is(collected.length, whole.length);
   }
-  t.is(createByteCollector().bytes().length, 0);
+  t.is(new ByteCollector().bytes().length, 0);
 });
 
 const MIB = 1 << 20;

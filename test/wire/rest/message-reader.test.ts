@@ -5,14 +5,14 @@ import {
 } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { GetModelRequestSchema } from '../../../gen/umpire/v1/model_service_pb.ts';
 import { DomainError } from '../../../src/domain/errors.ts';
-import { compileMessageReader } from '../../../src/wire/rest/message-reader.ts';
+import { MessageReader } from '../../../src/wire/rest/message-reader.ts';
 
 const NONE: ReadonlyMap<string, string> = new Map();
-const read = compileMessageReader(CreateDecisionRequestSchema);
+const reader = new MessageReader(CreateDecisionRequestSchema);
 
-const faultOf = (body: string | object, bound = NONE, reader = read): string => {
+const faultOf = (body: string | object, bound = NONE, by: Pick<MessageReader, 'read'> = reader): string => {
   try {
-    reader(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), bound);
+    by.read(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), bound);
   } catch (error) {
     if (error instanceof DomainError) return `${error.reason} ${error.param}`;
     throw error;
@@ -21,7 +21,7 @@ const faultOf = (body: string | object, bound = NONE, reader = read): string => 
 };
 
 test('a body becomes a message', (t) => {
-  const message = read(Buffer.from('{"model":"m","input":"i","instruction":"q","choices":["a","b"]}'), NONE);
+  const message = reader.read(Buffer.from('{"model":"m","input":"i","instruction":"q","choices":["a","b"]}'), NONE);
   t.like(message, { model: 'm', input: 'i', choices: ['a', 'b'], instruction: 'q', catalog: undefined });
 });
 
@@ -49,24 +49,26 @@ const CASES: readonly (readonly [what: string, fault: string, body: string | obj
 for (const [what, fault, body] of CASES) test(what, (t) => t.is(faultOf(body), fault));
 
 test('a field that the path gave is not one of the body, and is judged like the rest', (t) => {
-  const byPath = compileMessageReader(GetModelRequestSchema, new Set(['model']));
+  const byPath = new MessageReader(GetModelRequestSchema, new Set(['model']));
   t.is(faultOf({ model: 'm' }, new Map([['model', 'n']]), byPath), 'UNKNOWN_FIELD model');
-  t.like(byPath(undefined, new Map([['model', 'm']])), { model: 'm' });
+  t.like(byPath.read(undefined, new Map([['model', 'm']])), { model: 'm' });
   t.is(
-    faultOf('', new Map([['model', '']]), (_, bound) => byPath(undefined, bound)),
+    faultOf('', new Map([['model', '']]), { read: (_, bound) => byPath.read(undefined, bound) }),
     'MODEL_NOT_FOUND model',
   );
 });
 
 test('a request of another kind of field does not compile', (t) => {
-  t.throws(() => compileMessageReader(CreateDecisionResponseSchema), {
+  t.throws(() => new MessageReader(CreateDecisionResponseSchema), {
     message: /umpire\.v1\.CreateDecisionResponse\.decision/,
   });
 });
 
 test('a wrong item is named by its place', (t) => {
   const body = Buffer.from(JSON.stringify({ ...TEXTS, choices: ['a', 1] }));
-  t.throws(() => read(body, NONE), { message: 'choices must be an array of strings; choices[1] is not a string' });
+  t.throws(() => reader.read(body, NONE), {
+    message: 'choices must be an array of strings; choices[1] is not a string',
+  });
 });
 
 /** Bodies as other APIs take them, and what is said of each. */
@@ -89,12 +91,12 @@ const ELSEWHERE: readonly (readonly [what: string, body: object, message: RegExp
 ];
 for (const [what, body, message] of ELSEWHERE) {
   test(`a body for another API says where its parts belong: ${what}`, (t) => {
-    t.throws(() => read(Buffer.from(JSON.stringify(body)), NONE), { instanceOf: DomainError, message });
+    t.throws(() => reader.read(Buffer.from(JSON.stringify(body)), NONE), { instanceOf: DomainError, message });
   });
 }
 
 test('a name is cut before it is sent back', (t) => {
-  const error = t.throws<DomainError>(() => read(Buffer.from(`{"${'n'.repeat(5000)}":1}`), NONE));
+  const error = t.throws<DomainError>(() => reader.read(Buffer.from(`{"${'n'.repeat(5000)}":1}`), NONE));
   t.is(error.param?.length, 129);
   t.true(error.message.length < 300);
 });

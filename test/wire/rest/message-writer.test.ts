@@ -1,3 +1,4 @@
+import type { DescMessage } from '@bufbuild/protobuf';
 import test from 'ava';
 import fc from 'fast-check';
 import { DecisionOutputSchema, DecisionSchema } from '../../../gen/umpire/v1/decision_service_pb.ts';
@@ -7,10 +8,10 @@ import {
   ModelSchema,
   ModelStatus,
 } from '../../../gen/umpire/v1/model_service_pb.ts';
-import { compileMessageWriter } from '../../../src/wire/rest/message-writer.ts';
+import { MessageWriter } from '../../../src/wire/rest/message-writer.ts';
 
-function write(desc: Parameters<typeof compileMessageWriter>[0], message: object): string {
-  return compileMessageWriter(desc)(message);
+function write(desc: DescMessage, message: object): string {
+  return new MessageWriter(desc).write(message);
 }
 
 test('names as in the proto, every field, enum values in lower case', (t) => {

@@ -15,7 +15,7 @@ import { createCatalogService } from '../../../src/service/catalog-service.ts';
 import { createModelService } from '../../../src/service/model-service.ts';
 import type { Procedure } from '../../../src/service/procedure.ts';
 import { matchPath, parsePathTemplate } from '../../../src/wire/rest/path-template.ts';
-import { createRouter, createRoutes } from '../../../src/wire/rest/routes.ts';
+import { createRoutes, Router } from '../../../src/wire/rest/routes.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 
 /**
@@ -114,9 +114,9 @@ const routes = createRoutes([
 ]);
 
 test('the router: literals, variables, HEAD, other methods', (t) => {
-  const route = createRouter(routes);
+  const router = new Router(routes);
   const found = (method: string, path: string): unknown => {
-    const match = route(method, path);
+    const match = router.find(method, path);
     if (match.kind === 'route') return [match.route.template.text, Object.fromEntries(match.variables)];
     return match.kind === 'method_not_allowed' ? match.allow : undefined;
   };

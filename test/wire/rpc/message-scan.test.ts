@@ -2,11 +2,11 @@
 import test from 'ava';
 import { CreateDecisionRequestSchema } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { DomainError } from '../../../src/domain/errors.ts';
-import { compileMessageScan } from '../../../src/wire/rpc/message-scan.ts';
+import { MessageScan } from '../../../src/wire/rpc/message-scan.ts';
 import { costs, hostileMessages } from '../../support/hostile-bodies.ts';
 import { validMessage } from '../../support/http.ts';
 
-const scan = compileMessageScan(CreateDecisionRequestSchema);
+const scan = new MessageScan(CreateDecisionRequestSchema);
 
 const reasonOf = (work: () => void): string => {
   try {

@@ -1,16 +1,16 @@
 /** Stages from the times that an exchange noted. */
 import test from 'ava';
-import type { CallFacts } from '../../../src/service/call.ts';
-import type { Exchange, ExchangeRecord } from '../../../src/wire/http/exchange.ts';
+import type { CallFacts, CallTimes } from '../../../src/domain/call.ts';
+import type { Exchange } from '../../../src/wire/http/exchange.ts';
 import { type Stage, stagesOf } from '../../../src/wire/traces/describe.ts';
 
 /** As far as stages look at it. */
 const exchange = (
-  record: Partial<ExchangeRecord>,
+  times: CallTimes,
   calls: readonly { start: number; end: number }[] = [],
   facts: CallFacts = {},
 ): Exchange =>
-  ({ startedAt: 100, facts, storeBudget: { remaining: 0, calls }, record: { endedAt: 200, ...record } }) as Exchange;
+  ({ startedAt: 100, facts, times, storeBudget: { remaining: 0, calls }, record: { endedAt: 200 } }) as Exchange;
 
 const flat = (stages: readonly Stage[], above = ''): readonly string[] =>
   stages.flatMap(({ name, start, end, inner }) => [
