@@ -11,7 +11,7 @@ export type CostCurve = readonly (readonly [tokens: number, milliseconds: number
 
 /**
  * The cost of a decision: `premise` once, and `choice` for every choice whose work is not cached. A family may measure
- * more and add fields, which its own arithmetic reads: see `families/two-stage/profile.ts`. A profile must be
+ * more and add fields, which its own arithmetic reads: see `job-cost.ts`. A profile must be
  * structured-clonable, since it is sent between processes.
  */
 export interface CostProfile {
@@ -48,4 +48,10 @@ export function costAt(curve: CostCurve, tokens: number): number {
   if (upper[0] === lower[0]) return lower[1];
   const slope = (upper[1] - lower[1]) / (upper[0] - lower[0]);
   return Math.max(0, lower[1] + slope * (tokens - lower[0]));
+}
+
+/** The arithmetic of most families: a premise, and the choices that are not cached. */
+export function plainCost(profile: CostProfile, { premiseTokens, uncached, choiceTokens }: JobSize): number {
+  const tokens = choiceTokens + (profile.choiceReadsPremise ? premiseTokens : 0);
+  return costAt(profile.premise, premiseTokens) + uncached * costAt(profile.choice, tokens);
 }

@@ -145,13 +145,13 @@ export async function checkPackage(
   if (outcome.kind === 'failed' && outcome.away === true) return { kind: 'server_away', problems: outcome.problems };
   if (outcome.kind === 'failed') return { kind: 'broken', problems: outcome.problems };
   const { profile } = outcome;
-  const { limits } = found.manifest;
+  const { family, limits } = found.manifest;
   const problem = limitsProblem(profile, found.manifest, settings.largestRequestMs);
   if (problem !== undefined) return { kind: 'broken', problems: [problem], tooLarge: true };
   const sizes = { choices: 8, uncached: profile.choicesCached ? 0 : 8, choiceTokens: 8 };
   const decisions = [16, 64, 256, limits.inputTokens]
     .filter((tokens) => tokens <= limits.inputTokens)
-    .map((tokens) => ({ tokens, milliseconds: jobCost(profile, { premiseTokens: tokens, ...sizes }) }));
+    .map((tokens) => ({ tokens, milliseconds: jobCost(family, profile, { premiseTokens: tokens, ...sizes }) }));
   return {
     kind: 'sound',
     speed: {
@@ -159,7 +159,7 @@ export async function checkPackage(
       load,
       decisions,
       choice: profile.choicesCached ? costAt(profile.choice, 8) : 0,
-      worst: worstCost(profile, limits),
+      worst: worstCost(profile, found.manifest),
       resident,
     },
   };

@@ -137,7 +137,7 @@ export class EngineGroup implements EngineListener {
     const { largestRequestMs } = this.#options.settings;
     const problem = limitsProblem(profile, manifest, largestRequestMs);
     if (problem === undefined) return undefined;
-    return { kind: 'failed', problems: [problem], excess: worstCost(profile, manifest.limits) / largestRequestMs };
+    return { kind: 'failed', problems: [problem], excess: worstCost(profile, manifest) / largestRequestMs };
   }
 
   loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void {

@@ -1,7 +1,7 @@
 /** Estimates what jobs take: from the profile that their model's family measured, and from what earlier jobs took. */
 import { LRUCache } from 'lru-cache';
 import type { CostProfile, JobSize } from '../cost-profile.ts';
-import type { JobTerms, ModelLimits, ScoreJob } from '../engine.ts';
+import type { JobTerms, ScoreJob } from '../engine.ts';
 import { jobCost } from '../job-cost.ts';
 import { isRemote, type Manifest } from '../packages/manifest.ts';
 import type { Revision } from '../packages/revisions.ts';
@@ -81,13 +81,13 @@ export class Estimates {
   /** `encoded`: whether the engine that will run it has encoded the choices before. */
   cost(shape: JobShape, encoded: boolean): number {
     const { revision, premiseLength, choices, choicesLength } = shape;
-    const { profile } = revision;
+    const { profile, manifest } = revision;
     if (choices === 0) return readingCost(shape, 0);
     if (profile === undefined) return UNKNOWN_COST;
     const density = this.#densityOf(shape);
     const misses = encoded && profile.choicesCached ? 0 : choices;
     const size = sizeOf(shape, premiseLength * density, misses, (choicesLength / choices) * density);
-    return this.#slownessOf(revision) * (jobCost(profile, size) + readingCost(shape, misses));
+    return this.#slownessOf(revision) * (jobCost(manifest.family, profile, size) + readingCost(shape, misses));
   }
 
   /** Learns from a job that ran and that kept its engine for `occupied` milliseconds, messages included. */
@@ -99,7 +99,8 @@ export class Estimates {
     const [density, slowness] = [this.#densityOf(shape), this.#slownessOf(revision)];
     const misses = profile.choicesCached ? encoded : choices;
     const size = sizeOf(shape, inputTokens, misses, choiceTokens ?? (choicesLength / choices) * density);
-    const seen = Math.min(50, Math.max(0.2, occupied / (jobCost(profile, size) + readingCost(shape, misses))));
+    const expected = jobCost(revision.manifest.family, profile, size) + readingCost(shape, misses);
+    const seen = Math.min(50, Math.max(0.2, occupied / expected));
     const densities = this.#experiences.get(revision)?.densities ?? newDensities();
     densities.set(caller, this.#learn(density, Math.min(MOST_DENSITY, inputTokens / Math.max(1, premiseLength))));
     this.#experiences.set(revision, { densities, slowness: this.#learn(slowness, seen) });
@@ -147,8 +148,8 @@ function readingCost({ premiseLength, choices, choicesLength }: JobShape, uncach
 }
 
 /** Milliseconds of the largest request that the limits allow, with nothing cached. */
-export function worstCost(profile: CostProfile, limits: ModelLimits): number {
-  return jobCost(profile, {
+export function worstCost(profile: CostProfile, { limits, family }: Pick<Manifest, 'limits' | 'family'>): number {
+  return jobCost(family, profile, {
     premiseTokens: limits.inputTokens,
     choices: limits.choices,
     uncached: limits.choices,
@@ -159,11 +160,13 @@ export function worstCost(profile: CostProfile, limits: ModelLimits): number {
 /** What a model's largest legal request takes, if that is more than `bound` milliseconds. Undefined if it is not. */
 export function limitsProblem(
   profile: CostProfile,
-  { limits, family }: Pick<Manifest, 'limits' | 'family'>,
+  manifest: Pick<Manifest, 'limits' | 'family'>,
   bound: number,
 ): string | undefined {
-  const worst = worstCost(profile, limits);
+  const worst = worstCost(profile, manifest);
   if (worst <= bound) return undefined;
-  const where = isRemote(family) ? 'by its inference server, one batch at a time' : 'on one core of this machine';
+  const where = isRemote(manifest.family)
+    ? 'by its inference server, one batch at a time'
+    : 'on one core of this machine';
   return `limits: the largest legal request takes ${Math.round(worst)} ms ${where}, more than ${bound} ms`;
 }

@@ -29,10 +29,13 @@ test('curves are straight between points and beyond them', (t) => {
   t.is(costAt(PROFILE.premise, 600), 85);
   t.is(costAt([], 100), 0);
   t.is(costAt([[5, 2]], 100), 2);
-  t.is(jobCost(PROFILE, { premiseTokens: 100, choices: 5, uncached: 3, choiceTokens: 1 }), 13);
-  t.is(worstCost(PROFILE, LIMITS), 70 + 300 * 11);
+  t.is(jobCost('bi-encoder', PROFILE, { premiseTokens: 100, choices: 5, uncached: 3, choiceTokens: 1 }), 13);
+  t.is(worstCost(PROFILE, { family: 'bi-encoder', limits: LIMITS }), 70 + 300 * 11);
   const reading = { ...PROFILE, choiceReadsPremise: true };
-  t.is(jobCost(reading, { premiseTokens: 100, choices: 2, uncached: 2, choiceTokens: 0 }), 10 + 2 * 11);
+  t.is(
+    jobCost('nli-cross-encoder', reading, { premiseTokens: 100, choices: 2, uncached: 2, choiceTokens: 0 }),
+    10 + 2 * 11,
+  );
 });
 
 test('runs over packs are counted, and once more without a text where question and choices are new', (t) => {
@@ -51,7 +54,7 @@ test('runs over packs are counted, and once more without a text where question a
   } as const;
   const profileOfPacks: TwoStageProfile = { ...PROFILE, premise: [], choice: [], packed };
   const cost = (premiseTokens: number, choices: number, uncached: number, choiceTokens = 1): number =>
-    jobCost(profileOfPacks, { premiseTokens, choices, uncached, choiceTokens });
+    jobCost('two-stage', profileOfPacks, { premiseTokens, choices, uncached, choiceTokens });
   t.is(cost(17, 5, 0), 20 + 5 * 2);
   t.is(cost(17, 5, 1), 20 + 5 * 2 + (13 + 5 * 2));
   t.is(cost(2, 5, 5), 2 * (5 + 5 * 2));
@@ -110,7 +113,7 @@ test("what strangers send makes nobody else's texts seem longer, and what one se
   const dense = { input: '각'.repeat(40), instruction: '느', choices: ['각'.repeat(33), '느'.repeat(33)] };
   const shape = shapeOf(dense, revision, terms('acme', false));
   const result = { ...SCORED, inputTokens: 123, choiceTokens: 99, encoded: 2, infer: 1 };
-  const took = jobCost(PROFILE, { premiseTokens: 123, choices: 2, uncached: 2, choiceTokens: 99 });
+  const took = jobCost('bi-encoder', PROFILE, { premiseTokens: 123, choices: 2, uncached: 2, choiceTokens: 99 });
   for (let i = 0; i < 500; i++) estimates.observe(shape, result, took);
   t.true(Math.abs(large('acme', true) - before) < 0.01 * before, `${before} → ${large('acme', true)}`);
   t.true(Math.abs(large('192.0.2.1', false) - before) < 0.01 * before);

@@ -2,8 +2,9 @@
  * Measures how long a server takes, by the clock: full batches of short and of the longest rows, one request at a time.
  * If a local model picks the choices, its cost comes on top.
  */
-import type { CostCurve, CostProfile, JobSize } from '../../cost-profile.ts';
+import { type CostCurve, type CostProfile, type JobSize, plainCost } from '../../cost-profile.ts';
 import type { ModelLimits } from '../../engine.ts';
+import type { FamilyName } from '../../packages/manifest.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import type { Premise } from '../family.ts';
 import { CallFailed } from './call-failed.ts';
@@ -132,34 +133,33 @@ function curve(first: readonly [number, number], last: readonly [number, number]
 }
 
 /**
- * The profile of both. The curves of `CostProfile` itself give the cost of a premise at the server and of a choice in
- * the local model; a job's cost is that of its parts.
+ * The profile of a server and of the local model that picks choices for it. The curves of `CostProfile` itself give the
+ * cost of a premise at the server and of a choice in the local model; a job's cost is that of its parts.
  */
 export interface ShortlistProfile extends CostProfile {
   readonly shortlisted: {
     /** The most choices that the server takes. */
     readonly cap: number;
+    readonly family: FamilyName;
     readonly local: CostProfile;
     readonly decider: CostProfile;
   };
 }
 
-/**
- * Milliseconds of a job of this size, of which `costOf` says what each model's part takes; undefined for a profile of
- * another family.
- */
+/** Milliseconds of a job of this size, of which `costOf` says what the local model's part takes. */
 export function shortlistCost(
   profile: CostProfile,
   size: JobSize,
-  costOf: (profile: CostProfile, size: JobSize) => number,
-): number | undefined {
-  if (!isShortlisted(profile)) return undefined;
-  const { cap, local, decider } = profile.shortlisted;
-  const part = (of: CostProfile, choices: number): number =>
-    costOf(of, { ...size, choices, uncached: of.choicesCached ? Math.min(size.uncached, choices) : choices });
-  return size.choices <= cap ? part(decider, size.choices) : part(local, size.choices) + part(decider, cap);
-}
-
-function isShortlisted(profile: CostProfile): profile is ShortlistProfile {
-  return 'shortlisted' in profile;
+  costOf: (family: FamilyName, profile: CostProfile, size: JobSize) => number,
+): number {
+  const { shortlisted } = profile as Partial<ShortlistProfile>;
+  if (shortlisted === undefined) return plainCost(profile, size);
+  const { cap, family, local, decider } = shortlisted;
+  const sizeFor = (of: CostProfile, choices: number): JobSize => ({
+    ...size,
+    choices,
+    uncached: of.choicesCached ? Math.min(size.uncached, choices) : choices,
+  });
+  const deciding = plainCost(decider, sizeFor(decider, Math.min(size.choices, cap)));
+  return size.choices <= cap ? deciding : costOf(family, local, sizeFor(local, size.choices)) + deciding;
 }

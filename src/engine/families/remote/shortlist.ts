@@ -42,7 +42,7 @@ export async function loadShortlisted(decider: Family, options: ShortlistOptions
 function createShortlisted(
   decider: Family,
   local: Family,
-  { cap, limits }: ShortlistOptions,
+  { cap, family, limits }: ShortlistOptions,
   parts: Pick<FamilyParts, 'limits'>,
 ): Family {
   // A local family takes one job at a time, while jobs for a server run at the same time.
@@ -107,7 +107,7 @@ function createShortlisted(
         choice: ofLocal.choice,
         choiceReadsPremise: ofLocal.choiceReadsPremise,
         choicesCached: ofLocal.choicesCached || ofDecider.choicesCached,
-        shortlisted: { cap, local: ofLocal, decider: ofDecider },
+        shortlisted: { cap, family, local: ofLocal, decider: ofDecider },
       };
     },
     async dispose() {

@@ -2,7 +2,7 @@
  * Measures what the runs of both stages cost on this machine, and computes the cost of stage B's runs: how many a
  * decision of some size makes, and how long they are.
  */
-import { type CostCurve, type CostProfile, costAt, type JobSize } from '../../cost-profile.ts';
+import { type CostCurve, type CostProfile, costAt, type JobSize, plainCost } from '../../cost-profile.ts';
 import type { ModelLimits } from '../../engine.ts';
 import { unhindered } from '../family.ts';
 import { measureCurve } from '../temperature.ts';
@@ -86,10 +86,9 @@ export interface TwoStageProfile extends CostProfile {
   readonly packed: PackedRuns;
 }
 
-/** Milliseconds of all runs of stage B that a job of this size makes; 0 for a profile of another family. */
-export function packCost(profile: CostProfile, size: JobSize): number {
-  if (!isTwoStage(profile)) return 0;
-  const { packed } = profile;
+/** Milliseconds of a job of this size: of stage A, as every family has it, and of all runs of stage B. */
+export function packedCost(profile: CostProfile, size: JobSize): number {
+  const { packed } = profile as TwoStageProfile;
   const read = Math.min(size.choices, packed.best);
   const block = size.choiceTokens + 1;
   const blocks = read * block;
@@ -104,9 +103,5 @@ export function packCost(profile: CostProfile, size: JobSize): number {
   const first = !whole && firstWindowFits(packed.window + blocks, packed.packTokens) ? over(packed.window) : 0;
   const asksSilently = packed.silent > 0 && size.uncached > 0 && size.choices <= packed.best;
   const silent = asksSilently ? over(Math.min(premise, packed.silent + FRAME_TOKENS)) : 0;
-  return windows * over(premise) + first + silent;
-}
-
-function isTwoStage(profile: CostProfile): profile is TwoStageProfile {
-  return 'packed' in profile;
+  return plainCost(profile, size) + (windows * over(premise) + first + silent);
 }

@@ -287,9 +287,9 @@ test('a decision costs what each model has to do for it', (t) => {
   const curve = (milliseconds: number) => [[1, milliseconds]] as const;
   const local = { premise: curve(2), choice: curve(1), choiceReadsPremise: false, choicesCached: true };
   const decider = { premise: curve(100), choice: curve(10), choiceReadsPremise: true, choicesCached: false };
-  const profile = { ...local, shortlisted: { cap: CAP, local, decider } };
+  const profile = { ...local, shortlisted: { cap: CAP, family: 'bi-encoder', local, decider } };
   const cost = (choices: number, uncached: number) =>
-    jobCost(profile, { premiseTokens: 10, choices, uncached, choiceTokens: 4 });
+    jobCost('remote', profile, { premiseTokens: 10, choices, uncached, choiceTokens: 4 });
   t.is(cost(CAP, 0), 100 + CAP * 10);
   t.is(cost(300, 300), 2 + 300 + 100 + CAP * 10);
   t.is(cost(300, 0), 2 + 100 + CAP * 10);
