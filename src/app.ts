@@ -29,7 +29,7 @@ import { Health } from './wire/health.ts';
 import { type HoldingState, Holdings } from './wire/holdings/holdings.ts';
 import { Cors } from './wire/http/cors.ts';
 import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
-import { createMetrics, type Metrics } from './wire/metrics/metrics.ts';
+import { Metrics } from './wire/metrics/metrics.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
 import { createRpcHandler } from './wire/rpc/handler.ts';
 import type { Tracing } from './wire/traces/tracing.ts';
@@ -199,7 +199,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const metrics =
     config.metricsPort === undefined
       ? undefined
-      : createMetrics({
+      : new Metrics({
           engine,
           store: () => stores.health(),
           ready: () => health.ready,
@@ -265,8 +265,8 @@ function createProcedures(parts: {
 /** Tracing, if it is set up: only then are its packages loaded. */
 async function createTracingOf({ traces, tls }: Config, logger: Logger): Promise<Tracing | undefined> {
   if (traces === undefined) return undefined;
-  const { createTracing } = await import('./wire/traces/tracing.ts');
-  return createTracing({ settings: traces, tls: tls !== undefined, logger });
+  const { Tracing } = await import('./wire/traces/tracing.ts');
+  return new Tracing(traces, tls !== undefined, logger);
 }
 
 /** A watchdog that logs when work is refused. */

@@ -34,52 +34,48 @@ export interface Account {
   keyedUntil: number;
 }
 
-/** The accounts of all addresses that hold something or have asked recently. */
-export interface Accounts {
-  /** The account of an address, made when it is first asked for. */
-  of(address: string): Account;
-  /** Forgets addresses that hold nothing, have used nothing of their rates, are not blocked and have shown no key. */
-  forget(now: number): void;
-  values(): Iterable<Account>;
-  readonly size: number;
-}
+/** The accounts of all addresses that hold something or have asked recently; none yet. */
+export class Accounts {
+  readonly #accounts = new Map<string, Account>();
 
-/** The accounts of a port, none yet. */
-export function createAccounts(): Accounts {
-  const accounts = new Map<string, Account>();
-  return {
-    of(address) {
-      let account = accounts.get(address);
-      if (account === undefined) {
-        account = {
-          address,
-          places: 0,
-          refusals: 0,
-          unread: 0,
-          reserved: 0,
-          unsettled: 0,
-          due: { connection: 0, request: 0, lookup: 0, reset: 0 },
-          blockedUntil: 0,
-          line: createLine(),
-          keyedUntil: 0,
-        };
-        accounts.set(address, account);
-      }
-      return account;
-    },
-    forget(now) {
-      for (const account of accounts.values()) {
-        const { places, refusals, due, blockedUntil, keyedUntil } = account;
-        if (places + refusals > 0) continue;
-        if (Math.max(due.connection, due.request, due.lookup, due.reset, blockedUntil, keyedUntil) <= now)
-          accounts.delete(account.address);
-      }
-    },
-    values: () => accounts.values(),
-    get size() {
-      return accounts.size;
-    },
-  };
+  get size(): number {
+    return this.#accounts.size;
+  }
+
+  /** The account of an address, made when it is first asked for. */
+  of(address: string): Account {
+    let account = this.#accounts.get(address);
+    if (account === undefined) {
+      account = {
+        address,
+        places: 0,
+        refusals: 0,
+        unread: 0,
+        reserved: 0,
+        unsettled: 0,
+        due: { connection: 0, request: 0, lookup: 0, reset: 0 },
+        blockedUntil: 0,
+        line: createLine(),
+        keyedUntil: 0,
+      };
+      this.#accounts.set(address, account);
+    }
+    return account;
+  }
+
+  /** Forgets addresses that hold nothing, have used nothing of their rates, are not blocked and have shown no key. */
+  forget(now: number): void {
+    for (const account of this.#accounts.values()) {
+      const { places, refusals, due, blockedUntil, keyedUntil } = account;
+      if (places + refusals > 0) continue;
+      if (Math.max(due.connection, due.request, due.lookup, due.reset, blockedUntil, keyedUntil) <= now)
+        this.#accounts.delete(account.address);
+    }
+  }
+
+  values(): Iterable<Account> {
+    return this.#accounts.values();
+  }
 }
 
 /** Takes one from an address's rate. Returns false, and takes nothing, if it has none left. */

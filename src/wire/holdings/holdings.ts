@@ -13,7 +13,7 @@ import type { Logger } from '../../logger.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { HttpRequest } from '../http/messages.ts';
 import type { Line } from '../http/turns.ts';
-import { type Account, createAccounts, createReports, createTally, type HoldingTally, take } from './accounts.ts';
+import { type Account, Accounts, createReports, createTally, type HoldingTally, take } from './accounts.ts';
 import { Connections, Watches } from './connections.ts';
 import { type Connection, closeConnection, giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
 import { Places } from './places.ts';
@@ -57,7 +57,7 @@ export interface HoldingsOptions {
  */
 export class Holdings {
   readonly #options: HoldingsOptions;
-  readonly #accounts = createAccounts();
+  readonly #accounts = new Accounts();
   readonly #tally = createTally();
   readonly #connections: Connections;
   readonly #watches: Watches;

@@ -10,17 +10,30 @@ import { envelopeBody, errorHeaders, httpStatus, shownStatus } from '../http/res
 import { listen, type Place } from '../listener/http1-server.ts';
 import { addStateMetrics, type StateSources } from './state.ts';
 
-/** The port of the metrics, and the observer that counts exchanges for it. */
-export interface Metrics extends MetricsListener {
+/** The metrics of a service: the observer that counts exchanges, and the port where the counts are read. */
+export class Metrics {
   readonly observe: Observer;
-}
+  readonly #server: Server;
 
-/** Metrics of a service. Nothing listens until `listen`. */
-export function createMetrics(sources: StateSources & { readonly health: Health }): Metrics {
-  const registry = new Registry();
-  const observe = createObserver(registry);
-  addStateMetrics(registry, sources);
-  return { ...createMetricsListener(registry, sources.health), observe };
+  /** Nothing listens until `listen`. */
+  constructor(sources: StateSources & { readonly health: Health }) {
+    const registry = new Registry();
+    this.observe = createObserver(registry);
+    addStateMetrics(registry, sources);
+    this.#server = createMetricsServer(registry, sources.health);
+  }
+
+  /** Resolves with the place once it is open. @throws the system's error. */
+  listen(place: Place): Promise<Place> {
+    return listen(this.#server, place);
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#server.close(() => resolve());
+      this.#server.closeAllConnections();
+    });
+  }
 }
 
 /** Upper bounds in seconds, from a cached answer to the longest deadline that a caller may state. */
@@ -100,21 +113,14 @@ function createObserver(registry: Registry): Observer {
 // The metrics port: `GET /metrics`, at `/` a link to it, and the probes of health, which callers of the service's port
 // cannot crowd out here. Probes are answered as they are there.
 
-/** The port that metrics are read at, from `listen` to `close`. */
-interface MetricsListener {
-  /** Resolves with the place once it is open. @throws the system's error. */
-  listen(place: Place): Promise<Place>;
-  close(): Promise<void>;
-}
-
 /** Scrapers and probes that may be connected at one time. */
 const MAX_CONNECTIONS = 64;
 /** Milliseconds that a request may take to arrive, and a response to be read. */
 const TIMEOUT = 5000;
 
-/** A listener for a registry and the state of health. */
-function createMetricsListener(registry: Registry, health: Health): MetricsListener {
-  const server: Server = createServer(
+/** A server of a registry's counts and the state of health. */
+function createMetricsServer(registry: Registry, health: Health): Server {
+  const server = createServer(
     { requestTimeout: TIMEOUT, headersTimeout: TIMEOUT, connectionsCheckingInterval: 1000 },
     async (request, response) => {
       request.resume();
@@ -146,14 +152,7 @@ function createMetricsListener(registry: Registry, health: Health): MetricsListe
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  return {
-    listen: (place) => listen(server, place),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return server;
 }
 
 /** Answers the request if its path is a probe's; returns whether it is. */

@@ -10,6 +10,7 @@ import {
   SpanKind,
   SpanStatusCode,
   TraceFlags,
+  type Tracer,
   trace,
 } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -36,73 +37,67 @@ import type { Exchange, Observer } from '../http/exchange.ts';
 import { attributesOf, isServerFault, type Stage, spanName, stagesOf } from './describe.ts';
 import type { TraceSettings } from './settings.ts';
 
-/** What makes traces: the observer of exchanges, and the end of the export. */
-export interface Tracing {
-  readonly observe: Observer;
-  /** Exports the remaining spans, for at most this many milliseconds. Never rejects. */
-  close(milliseconds: number): Promise<void>;
-}
-
 /** Traces that go where the settings say. */
-export function createTracing(options: {
-  readonly settings: TraceSettings;
-  /** Whether the port speaks TLS. */
-  readonly tls: boolean;
-  readonly logger: Logger;
-}): Tracing {
-  const { settings, logger } = options;
-  const { timeout, queueSize, delay } = settings;
-  const scheme = options.tls ? 'https' : 'http';
-  const exporter = createQuietExporter(new OTLPTraceExporter(), logger);
-  const provider = new TracerProvider({
-    resource: defaultResource()
-      .merge(resourceFromAttributes({ 'service.name': 'umpire' }))
-      .merge(detectResources({ detectors: RESOURCE })),
-    sampler: samplerOf(settings),
-    spanProcessors: [
-      new BatchSpanProcessor({
-        exporter,
-        maxQueueSize: queueSize,
-        maxExportBatchSize: Math.min(512, queueSize),
-        scheduledDelayMillis: delay,
-        // The last attempt may begin when the time is nearly up, and takes as long again.
-        exportTimeoutMillis: 2 * timeout,
-      }),
-    ],
-  });
-  const tracer = provider.getTracer('umpire');
+export class Tracing {
+  readonly #provider: TracerProvider;
+  readonly #tracer: Tracer;
+  readonly #scheme: string;
 
-  const addStages = (stages: readonly Stage[], parent: Context, offset: number): void => {
+  /** `tls`: whether the port speaks TLS. */
+  constructor(settings: TraceSettings, tls: boolean, logger: Logger) {
+    const { timeout, queueSize, delay } = settings;
+    this.#scheme = tls ? 'https' : 'http';
+    const exporter = createQuietExporter(new OTLPTraceExporter(), logger);
+    this.#provider = new TracerProvider({
+      resource: defaultResource()
+        .merge(resourceFromAttributes({ 'service.name': 'umpire' }))
+        .merge(detectResources({ detectors: RESOURCE })),
+      sampler: samplerOf(settings),
+      spanProcessors: [
+        new BatchSpanProcessor({
+          exporter,
+          maxQueueSize: queueSize,
+          maxExportBatchSize: Math.min(512, queueSize),
+          scheduledDelayMillis: delay,
+          // The last attempt may begin when the time is nearly up, and takes as long again.
+          exportTimeoutMillis: 2 * timeout,
+        }),
+      ],
+    });
+    this.#tracer = this.#provider.getTracer('umpire');
+  }
+
+  readonly observe: Observer = (exchange) => {
+    if (isProbe(exchange)) return;
+    // From the clock of the exchange to the time of day: one number, so that its spans lie within one another.
+    const offset = Date.now() - performance.now();
+    const parent = callersContext(exchange);
+    const options = { kind: SpanKind.SERVER, startTime: offset + exchange.startedAt };
+    const span = this.#tracer.startSpan(spanName(exchange), options, parent);
+    if (!span.isRecording()) return;
+    const { traceId, spanId } = span.spanContext();
+    exchange.traced({ traceId, spanId, sampled: true });
+    span.setAttributes(attributesOf(exchange, this.#scheme));
+    if (isServerFault(exchange)) span.setStatus({ code: SpanStatusCode.ERROR });
+    this.#addStages(stagesOf(exchange), trace.setSpan(parent, span), offset);
+    span.end(offset + exchange.record.endedAt);
+  };
+
+  /** Exports the remaining spans, for at most this many milliseconds. Never rejects. */
+  async close(milliseconds: number): Promise<void> {
+    const given = Promise.withResolvers<void>();
+    const timer = setTimeout(given.resolve, milliseconds);
+    await Promise.race([this.#provider.shutdown().catch(() => {}), given.promise]);
+    clearTimeout(timer);
+  }
+
+  #addStages(stages: readonly Stage[], parent: Context, offset: number): void {
     for (const { name, start, end, inner } of stages) {
-      const span = tracer.startSpan(name, { startTime: offset + start }, parent);
-      if (inner.length > 0) addStages(inner, trace.setSpan(parent, span), offset);
+      const span = this.#tracer.startSpan(name, { startTime: offset + start }, parent);
+      if (inner.length > 0) this.#addStages(inner, trace.setSpan(parent, span), offset);
       span.end(offset + end);
     }
-  };
-
-  return {
-    observe(exchange) {
-      if (isProbe(exchange)) return;
-      // From the clock of the exchange to the time of day: one number, so that its spans lie within one another.
-      const offset = Date.now() - performance.now();
-      const parent = callersContext(exchange);
-      const options = { kind: SpanKind.SERVER, startTime: offset + exchange.startedAt };
-      const span = tracer.startSpan(spanName(exchange), options, parent);
-      if (!span.isRecording()) return;
-      const { traceId, spanId } = span.spanContext();
-      exchange.traced({ traceId, spanId, sampled: true });
-      span.setAttributes(attributesOf(exchange, scheme));
-      if (isServerFault(exchange)) span.setStatus({ code: SpanStatusCode.ERROR });
-      addStages(stagesOf(exchange), trace.setSpan(parent, span), offset);
-      span.end(offset + exchange.record.endedAt);
-    },
-    async close(milliseconds) {
-      const given = Promise.withResolvers<void>();
-      const timer = setTimeout(given.resolve, milliseconds);
-      await Promise.race([provider.shutdown().catch(() => {}), given.promise]);
-      clearTimeout(timer);
-    },
-  };
+  }
 }
 
 /** Where a span comes from, the later before the earlier. */

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import test from 'ava';
-import { createAccounts } from '../../../src/wire/holdings/accounts.ts';
+import { Accounts } from '../../../src/wire/holdings/accounts.ts';
 import type { HoldingState } from '../../../src/wire/holdings/holdings.ts';
 import { Places } from '../../../src/wire/holdings/places.ts';
 import { VALID_BODY } from '../../support/answers.ts';
@@ -188,7 +188,7 @@ test('the watch that ends for another is of the address that has most', async (t
 });
 
 test('who has most gives up what has been spare longest, a part at a time, and nobody for one that has as many', (t) => {
-  const accounts = createAccounts();
+  const accounts = new Accounts();
   const gone: string[] = [];
   const spare = new Map<string, number>();
   const places = new Places<string>({

@@ -4,7 +4,7 @@
  */
 import test from 'ava';
 import { DomainError } from '../../../src/domain/errors.ts';
-import { createAccounts } from '../../../src/wire/holdings/accounts.ts';
+import { Accounts } from '../../../src/wire/holdings/accounts.ts';
 import type { OpenRequest } from '../../../src/wire/holdings/open-request.ts';
 import { Reservations } from '../../../src/wire/holdings/reservations.ts';
 import { VALID_BODY } from '../../support/answers.ts';
@@ -13,7 +13,7 @@ import { untilHeld } from '../../support/held.ts';
 import { openSession, send, sendH2 } from '../../support/http.ts';
 import { keyedService } from '../../support/keys.ts';
 
-const accounts = createAccounts();
+const accounts = new Accounts();
 const requestOf = (address: string): OpenRequest =>
   ({ account: accounts.of(address), reserved: 0, unsettled: 0 }) as unknown as OpenRequest;
 const outcome = (room: Promise<void> | undefined): { state: 'room' | 'waits' | string } => {
