@@ -1,4 +1,7 @@
-/** Every check of the kit, in the order in which they run: those that the others rely on come first. */
+/**
+ * Every check of the kit, in the order in which they run: those that the others rely on come first.
+ * A file of its own: it is the kit's face, to the command and to tests.
+ */
 import type { Check } from './check.ts';
 import { CATALOG_REQUEST_CHECKS } from './checks/catalog-requests.ts';
 import { CATALOG_CHECKS } from './checks/catalogs.ts';

@@ -2,7 +2,6 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { usableCores } from './cores.ts';
 import { BODY_SETTINGS, type BodyRates, bodyRatesOf } from './domain/body-limits.ts';
 import { NO_PROXIES, parseTrustedProxies, type TrustedProxies } from './domain/client-address.ts';
 import { LIMIT_SETTINGS, type LimitSettings, limitsOf } from './domain/limit-settings.ts';
@@ -18,6 +17,7 @@ import {
   text,
   whole,
 } from './domain/settings.ts';
+import { usableCores } from './engine/options.ts';
 import { parseSelection } from './engine/packages/selection.ts';
 import { parseServers, TOKEN_VARIABLE_PATTERN } from './engine/packages/servers.ts';
 import { LOG_LEVELS, type LogLevel } from './logger.ts';

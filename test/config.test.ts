@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { ConfigError, readConfig, SETTINGS } from '../src/config.ts';
-import { usableCores } from '../src/cores.ts';
+import { usableCores } from '../src/engine/options.ts';
 import { makeCertificate } from './support/certificates.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 

@@ -13,6 +13,8 @@ import { MAX_FUNCTION_LINES, readSources } from '../scripts/house/sources.ts';
 const USUAL_FILE_LINES = 300;
 /** Lines beyond which no reason is good enough. */
 const MAX_FILE_LINES = 400;
+/** Lines below which a file is hardly a concept. */
+const LEAST_FILE_LINES = 40;
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
@@ -71,6 +73,24 @@ test(`files have ${MAX_FILE_LINES} lines at most, and those of more than ${USUAL
   t.deepEqual(
     sources
       .filter(({ file, lines }) => lines > (/\bOne file: /.test(headOf(file)) ? MAX_FILE_LINES : USUAL_FILE_LINES))
+      .map(({ file, lines }) => `${file}: ${lines}`),
+    [],
+  );
+});
+
+test(`a file of fewer than ${LEAST_FILE_LINES} lines with one importer belongs to it, or says in its head why not`, (t) => {
+  const importers = Map.groupBy(
+    sources.flatMap(({ imports }) => imports),
+    ({ to }) => to,
+  );
+  t.deepEqual(
+    sources
+      .filter(({ file, layer, lines }) => {
+        // Tests reach into anything: they make no concept of it.
+        const own = importers.get(file)?.filter(({ from }) => layer === 'test' || !from.startsWith('test/')) ?? [];
+        return lines < LEAST_FILE_LINES && new Set(own.map(({ from }) => from)).size === 1;
+      })
+      .filter(({ file }) => !/\bA file of its own: /.test(headOf(file)))
       .map(({ file, lines }) => `${file}: ${lines}`),
     [],
   );

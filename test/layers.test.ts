@@ -46,18 +46,7 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   mcp: ['front', 'domain'],
   front: ['domain'],
 };
-const ROOT = [
-  'app.ts',
-  'cli.ts',
-  'config.ts',
-  'cores.ts',
-  'log-stream.ts',
-  'logger.ts',
-  'main.ts',
-  'terminal-log.ts',
-  'version.ts',
-  'visible.ts',
-];
+const ROOT = ['app.ts', 'cli.ts', 'config.ts', 'log-stream.ts', 'logger.ts', 'main.ts', 'version.ts', 'visible.ts'];
 
 const MOCK = 'mock/start-mock.ts';
 

@@ -8,7 +8,6 @@ import { runLoad } from '../load/run-load.ts';
 import { startService } from '../load/service.ts';
 import { median, quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
-import { idealQueue } from './ideal-queue.ts';
 
 /** Starts the smallest server that runs the graph in another process: see nearest-server.ts. */
 async function startNearest(tokens: number): Promise<{ readonly child: ChildProcess; readonly port: number }> {
@@ -100,4 +99,26 @@ capacity ${median(capacities).toFixed(0)}/s; refused ${trouble.refused}, failed 
     nearest.child.disconnect();
     await service.stop();
   }
+}
+
+/** Arrivals that are simulated. */
+const ARRIVALS = 200_000;
+
+/**
+ * Simulates a queue before servers in which only the work takes time, the tail that no implementation can avoid:
+ * milliseconds from arrival to answer of Poisson arrivals that are served in their order. `works`: milliseconds of
+ * work, from which that of each arrival is drawn at random.
+ */
+function idealQueue(servers: number, works: readonly number[], perSecond: number): readonly number[] {
+  const free = new Array<number>(servers).fill(0);
+  const taken: number[] = [];
+  let now = 0;
+  for (let arrival = 0; arrival < ARRIVALS; arrival += 1) {
+    now -= (Math.log(1 - Math.random()) * 1000) / perSecond;
+    const first = free.indexOf(Math.min(...free));
+    const done = Math.max(now, free[first] ?? 0) + (works[Math.floor(Math.random() * works.length)] ?? 0);
+    free[first] = done;
+    taken.push(done - now);
+  }
+  return taken;
 }

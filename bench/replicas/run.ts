@@ -1,7 +1,7 @@
 /**
  * Three complete replicas with a real Redis, behind a real nginx with the shipped configuration: how the load spreads,
  * limits over all replicas, a rolling restart under load, failovers of Redis behind Sentinels and as a cluster, and, in
- * network namespaces, a host that is cut off.
+ * network namespaces, a host that is cut off. A file of its own: each benchmark is run by the `run.ts` of its folder.
  */
 import { hosts } from './hosts.ts';
 import { redisTrouble } from './redis-trouble.ts';

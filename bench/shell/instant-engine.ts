@@ -1,4 +1,7 @@
-/** An engine that answers at once, so that only the shell around it is measured. */
+/**
+ * An engine that answers at once, so that only the shell around it is measured. A file of its own: tests of engines try
+ * it, too, and its importer is a program.
+ */
 import type { Engine } from '../../src/engine/engine.ts';
 import { createFunctionEngine } from '../../src/mock/function-engine.ts';
 

@@ -1,4 +1,6 @@
 /** The settings of the engine and their defaults; and the logger that it is given. */
+import { existsSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 /** Milliseconds that a decision may take whose caller sets no deadline. */
@@ -84,6 +86,21 @@ export function engineSettings(options: EngineOptions): EngineSettings {
     variables: [],
     ...options,
   };
+}
+
+/** Quota and period in microseconds of processor time, in cgroups of version 2 and of version 1. */
+const QUOTAS = [['cpu.max'], ['cpu/cpu.cfs_quota_us', 'cpu/cpu.cfs_period_us']];
+
+/**
+ * Whole cores, at least one: those of the machine and of the process' affinity, or fewer by the quota of its container.
+ * A share of a core beyond whole ones would only have two engines stop each other.
+ */
+export function usableCores(root = '/sys/fs/cgroup'): number {
+  const files = QUOTAS.find(([file]) => existsSync(`${root}/${file}`)) ?? [];
+  const [quota, period] = files.flatMap((file) => readFileSync(`${root}/${file}`, 'utf8').trim().split(' '));
+  const allowed = Number(quota) / Number(period);
+  const cores = availableParallelism();
+  return allowed > 0 ? Math.max(1, Math.min(cores, Math.floor(allowed))) : cores;
 }
 
 /**

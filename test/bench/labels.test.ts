@@ -1,7 +1,7 @@
 /** The labels of drawn charts: none lies on another, in the ones that are committed, too. */
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { spreadLabels } from '../../bench/report/spread.ts';
+import { spreadLabels } from '../../bench/report/plot.ts';
 import { layLegend } from '../../scripts/check-deploy/legend.ts';
 
 test('labels beside lines keep their order and a distance, and stay within the plot', (t) => {

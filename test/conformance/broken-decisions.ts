@@ -1,6 +1,9 @@
-/** For each check of health, routes, models and decisions: a service that breaks that promise. */
+/**
+ * For each check of health, routes, models and decisions, and of their requests, bodies and keys: a service that breaks
+ * that promise. That refusals are made, and of their kind, is proven of all of them together.
+ */
 import { ODD_CHOICES } from '../../conformance/odd-choices.ts';
-import { type Change, confidence, header, json, output, status, text } from './breaking.ts';
+import { type Change, confidence, header, json, message, output, status, text } from './breaking.ts';
 import { answered, at, choicesOf, decided, decision, type Row, three } from './rows.ts';
 
 /** Those that compare a decision of REST with one of another protocol. */
@@ -135,5 +138,20 @@ const DECISIONS: readonly Row[] = [
   ],
 ];
 
+const REQUESTS: readonly Row[] = [
+  ['requests.long-input', decision((body) => String(body.input).length > 1000), message],
+  ['requests.long-input', decision((body) => String(body.instruction).length > 1000), message],
+  ['requests.long-choice', decision((body) => String(choicesOf(body)[1]).length > 200), message],
+  ['requests.other-dialect', decision((body) => 'questions' in body), message],
+  ['requests.unavailable-model', decision((body) => body.model === 'gone'), header('retry-after', undefined)],
+  ['bodies.charset', decision((_, { headers }) => /profile/.test(String(headers['content-type']))), status(415)],
+  ['keys.challenge', at('/v1/catalogs/any'), header('www-authenticate', undefined)],
+  [
+    'keys.good-for-models',
+    at('/v1/models', 'GET', ({ headers }) => String(headers.authorization).startsWith('BEARER ump_')),
+    status(401),
+  ],
+];
+
 /** The table. */
-export const BROKEN_DECISIONS: readonly Row[] = [...HEALTH_AND_ROUTES, ...MODELS, ...DECISIONS];
+export const BROKEN_DECISIONS: readonly Row[] = [...HEALTH_AND_ROUTES, ...MODELS, ...DECISIONS, ...REQUESTS];

@@ -11,12 +11,11 @@ import { startTestMock } from '../support/mock.ts';
 import { type Change, CONNECT_REFUSALS, on, WRONG_REFUSALS, WRONG_STATUSES } from './breaking.ts';
 import { brokenCatalogs } from './broken-catalogs.ts';
 import { BROKEN_DECISIONS } from './broken-decisions.ts';
-import { BROKEN_REQUESTS } from './broken-requests.ts';
 import { BROKEN_RPCS } from './broken-rpcs.ts';
 import { type Recording, record, type SeenRequest } from './tape.ts';
 
 const KEYS = { key: mintKey(), otherKey: mintKey() };
-const ROWS = [...BROKEN_DECISIONS, ...BROKEN_REQUESTS, ...brokenCatalogs(`Bearer ${KEYS.otherKey}`), ...BROKEN_RPCS];
+const ROWS = [...BROKEN_DECISIONS, ...brokenCatalogs(`Bearer ${KEYS.otherKey}`), ...BROKEN_RPCS];
 
 /** Checks of what every answer carries, whatever it says, or of less than a refusal has; each has its row. */
 const OF_ALL = /^(routes\.head|answers\.|grpc\.request-id|keys\.challenge|connect\.unknown-property)/;
