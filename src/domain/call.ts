@@ -29,7 +29,7 @@ export interface CallFacts {
   /** The digest of the catalog's learned state, if that decided. */
   learned?: string | undefined;
   /** Milliseconds by stage, as the engine reports them: `queue`, `tokenize`, `infer`. */
-  timings?: Record<string, number>;
+  timings?: Readonly<Record<string, number>>;
 }
 
 /** When its stages began or ended, on the clock of `performance.now()`; undefined for those that it has not reached. */

@@ -1,9 +1,10 @@
 /** Making a decision: which model, which choices, what the engine says, and the distribution that the caller reads. */
-import type { CreateDecisionRequest } from '../../gen/umpire/v1/decision_service_pb.ts';
-import type { Engine, JobTimings, ScoreOutcome, Unread } from '../engine/engine.ts';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import type { CreateDecisionRequest, DecisionSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
+import type { Engine, ScoreOutcome } from '../engine/engine.ts';
 import { applyTemperature } from '../engine/tempered.ts';
 import { authenticationRequired } from './authenticate.ts';
-import type { Call } from './call.ts';
+import type { Call, CallFacts } from './call.ts';
 import type { DecidingCatalog } from './catalog-cache.ts';
 import type { Catalogs } from './catalogs.ts';
 import { throughEngine } from './engine-faults.ts';
@@ -15,24 +16,6 @@ import { roundDistribution } from './probabilities.ts';
 
 /** A question whose fields have the right shape. Its choices are those of `catalog`, if it has one. */
 export type DecisionRequest = Omit<CreateDecisionRequest, '$typeName' | '$unknown'>;
-
-/** One decision. `choices` are in code-unit order, and `probabilities` in the order of `choices`. */
-export interface DecisionResult {
-  readonly id: string;
-  /** `<model_id>@<revision>`. */
-  readonly model: string;
-  readonly languages: readonly string[] | undefined;
-  readonly choice: string;
-  readonly confidence: number;
-  readonly choices: readonly string[];
-  readonly probabilities: Float64Array;
-  readonly inputTokens: number;
-  /** How much of the input the model has no words for, if it can tell. */
-  readonly unread: Unread | undefined;
-  readonly timings: JobTimings;
-  /** The digest of the learned state that decided, if one did. */
-  readonly learned: string | undefined;
-}
 
 /** Resolves model and choices of a request and has the engine decide it. */
 export class Decider {
@@ -52,13 +35,13 @@ export class Decider {
   }
 
   /**
-   * Makes one decision.
+   * Makes one decision, and leaves the facts of it in the call.
    *
    * @throws DomainError AUTHENTICATION_REQUIRED, UNKNOWN_MODEL, MODEL_DISABLED, MODEL_UNAVAILABLE, UNKNOWN_CATALOG,
    * CATALOG_MODEL_MISMATCH, TOO_MANY_CHOICES, INPUT_TOKENS_EXCEEDED, CANDIDATE_TOKENS_EXCEEDED, OVERLOADED,
    * DEADLINE_EXCEEDED, CANCELED, DRAINING, STORE_UNAVAILABLE, STORAGE_CORRUPT.
    */
-  async decide(request: DecisionRequest, call: Call): Promise<DecisionResult> {
+  async decide(request: DecisionRequest, call: Call): Promise<MessageInitShape<typeof DecisionSchema>> {
     const { caller } = call;
     if (request.catalog !== undefined && caller.kind === 'anonymous') {
       throw authenticationRequired('a catalog belongs to a key: send it as Authorization: Bearer <API_KEY>');
@@ -89,18 +72,21 @@ export class Decider {
     const { winner, probabilities } = roundDistribution(
       learned?.decide(said, outcome.vector) ?? applyTemperature(said, catalog?.calibrations?.[name] ?? 1),
     );
+    const confidence = probabilities[winner] as number;
+    const { inputTokens, unread, timings } = outcome;
+    const facts: CallFacts = { model: name, languages: model.languages, inputTokens, unread, confidence };
+    Object.assign(call.facts, facts, { choices: choices.length, learned: learned?.digest, timings });
     return {
       id: newId('dec_'),
+      object: 'decision',
       model: name,
-      languages: model.languages,
-      choice: choices[winner] as string,
-      confidence: probabilities[winner] as number,
-      choices,
-      probabilities,
-      inputTokens: outcome.inputTokens,
-      unread: outcome.unread,
-      timings: outcome.timings,
-      learned: learned?.digest,
+      output: {
+        choice: choices[winner] as string,
+        confidence,
+        // Choices may be called `__proto__`: fromEntries makes it a property of its own, assignment would not.
+        probabilities: Object.fromEntries(choices.map((choice, index) => [choice, probabilities[index] as number])),
+      },
+      usage: { inputTokens },
     };
   }
 

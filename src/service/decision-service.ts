@@ -10,28 +10,7 @@ export function createDecisionService({ decider }: { readonly decider: Decider }
       method: DecisionService.method.createDecision,
       access: 'anyone',
       limits: 'decision',
-      handle: async (request, call) => {
-        const result = await decider.decide(request, call);
-        const { model, languages, inputTokens, unread, choices, confidence, learned, timings } = result;
-        const said = { model, languages, inputTokens, unread, confidence, learned, timings: { ...timings } };
-        Object.assign(call.facts, said, { choices: choices.length });
-        return {
-          decision: {
-            id: result.id,
-            object: 'decision',
-            model,
-            output: {
-              choice: result.choice,
-              confidence,
-              // Choices may be called `__proto__`: fromEntries makes it a property of its own, assignment would not.
-              probabilities: Object.fromEntries(
-                choices.map((choice, index) => [choice, result.probabilities[index] as number]),
-              ),
-            },
-            usage: { inputTokens },
-          },
-        };
-      },
+      handle: async (request, call) => ({ decision: await decider.decide(request, call) }),
     }),
   ];
 }

@@ -51,9 +51,12 @@ test('choices reach the engine in code-unit order, and the answer belongs to the
   const { decide, engine } = setUp();
   const result = await decide(REQUEST);
   t.deepEqual(engine.jobs[0]?.choices, ['a', 'b', 'c']);
-  t.like(result, { model: 'minilm-l6@r1', choice: 'a', inputTokens: 24, choices: ['a', 'b', 'c'] });
-  t.is(result.confidence, Number(result.probabilities[0]));
-  t.regex(result.id, /^dec_/);
+  const { choice, confidence, probabilities } = result.output ?? {};
+  t.is(choice, 'a');
+  t.is(confidence, probabilities?.a);
+  t.deepEqual(Object.keys(probabilities ?? {}), ['a', 'b', 'c']);
+  t.like(result, { model: 'minilm-l6@r1', usage: { inputTokens: 24 } });
+  t.regex(result.id ?? '', /^dec_/);
 });
 
 test('code-unit order is not that of characters: astral ones come before the end of the first plane', async (t) => {
@@ -66,7 +69,7 @@ test('every order of the same choices is the same job', async (t) => {
   const { decide, engine } = setUp();
   const [first, second] = [await decide(REQUEST), await decide({ ...REQUEST, choices: ['c', 'b', 'a'] })];
   t.deepEqual(engine.jobs[0], engine.jobs[1]);
-  t.deepEqual(first.probabilities, second.probabilities);
+  t.deepEqual(first.output, second.output);
 });
 
 test('the request’s own list is left as it was', async (t) => {
@@ -83,7 +86,7 @@ const CATALOGS: Record<string, DecidingCatalog> = {
 
 test('a catalog decides with its own choices', async (t) => {
   const { decide, engine } = setUp(CATALOGS);
-  t.is((await decide(withCatalog('teams'), KEYED)).choice, 'billing');
+  t.is((await decide(withCatalog('teams'), KEYED)).output?.choice, 'billing');
   t.deepEqual(engine.jobs[0]?.choices, ['billing', 'shipping']);
 });
 
