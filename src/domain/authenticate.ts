@@ -12,9 +12,9 @@ import type { StoreBudget } from '../stores/budget.ts';
 import type { KeyLimits, KeyRecord, KeyStore } from '../stores/key-store.ts';
 import { StoreUnavailable } from '../stores/stores.ts';
 import { DomainError } from './errors.ts';
+import { faultOf } from './failures.ts';
 import { judgeRate, type Rate } from './gcra.ts';
 import { hashKey, isKey, KEY_LENGTH } from './keys.ts';
-import { storeFailure } from './store-failures.ts';
 
 /** A caller without a key, told apart by address: an IPv4 address, or the /64 of an IPv6 address. */
 export interface AnonymousCaller {
@@ -258,7 +258,7 @@ class KnownKeys {
   #believed(hash: string, error: unknown, asked: number): KeyRecord {
     const entry = this.#found.get(hash);
     const holds = error instanceof StoreUnavailable && entry !== undefined && asked < entry.at + BELIEVED_MS;
-    if (!holds) throw storeFailure(error);
+    if (!holds) throw faultOf(error);
     entry.nextLook = this.#clock() + ABSENT_MS;
     return entry.record;
   }

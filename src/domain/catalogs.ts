@@ -8,11 +8,10 @@ import type { StoreBudget } from '../stores/budget.ts';
 import type { CatalogBounds, CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
 import type { Call } from './call.ts';
 import { CatalogCache, type DecidingCatalog } from './catalog-cache.ts';
-import { throughEngine } from './engine-faults.ts';
 import { DomainError } from './errors.ts';
+import { orFault } from './failures.ts';
 import { fieldRules } from './field-rules.ts';
 import { qualifiedName, unknownModel, usableModel } from './models.ts';
-import { throughStore } from './store-failures.ts';
 
 /** A stored choice set as its owner reads it. */
 export type Catalog = Pick<CatalogRecord, 'id' | 'model' | 'choices' | 'version' | 'visibility'>;
@@ -55,11 +54,11 @@ export class Catalogs {
       );
     }
     // This look-up can save encoding 300 choices, which costs far more. It decides nothing: the write below does.
-    if ((await throughStore(store.stamp(owner, draft.id, call.storeBudget))) !== undefined)
+    if ((await orFault(() => store.stamp(owner, draft.id, call.storeBudget))) !== undefined)
       throw alreadyExists(draft.id);
     const choices = draft.choices.toSorted();
     const job = { model: model.id, revision: model.revision, choices };
-    const prepared = await throughEngine(() => engine.prepare(job, call));
+    const prepared = await orFault(() => engine.prepare(job, call));
     if (prepared.kind === 'choice_too_long') {
       const place = draft.choices.indexOf(prepared.choice);
       throw new DomainError(
@@ -76,7 +75,7 @@ export class Catalogs {
       visibility: draft.visibility ?? PRIVATE,
     };
     const record = { ...catalog, createdAt: new Date().toISOString() };
-    const outcome = await throughStore(store.create(owner, record, bounds, call.storeBudget)).finally(() =>
+    const outcome = await orFault(() => store.create(owner, record, bounds, call.storeBudget)).finally(() =>
       this.#cache.forget(owner, draft.id),
     );
     if (outcome.kind === 'exists') throw alreadyExists(draft.id);
@@ -94,7 +93,7 @@ export class Catalogs {
 
   /** The catalog as it is now; throws CATALOG_NOT_FOUND. */
   async get(owner: string, id: string, budget: StoreBudget): Promise<Catalog> {
-    const found = isCatalogId(id) ? await throughStore(this.#options.store.read(owner, id, budget)) : undefined;
+    const found = isCatalogId(id) ? await orFault(() => this.#options.store.read(owner, id, budget)) : undefined;
     if (found === undefined) throw notFound(id);
     return found.record;
   }
@@ -102,7 +101,7 @@ export class Catalogs {
   /** Throws CATALOG_NOT_FOUND, STORE_WRITE_UNCONFIRMED. */
   async delete(owner: string, id: string, budget: StoreBudget): Promise<void> {
     if (!isCatalogId(id)) throw notFound(id);
-    const existed = await throughStore(this.#options.store.delete(owner, id, budget)).finally(() =>
+    const existed = await orFault(() => this.#options.store.delete(owner, id, budget)).finally(() =>
       this.#cache.forget(owner, id),
     );
     if (!existed) throw notFound(id);
@@ -113,7 +112,7 @@ export class Catalogs {
    * long as the catalog stays the same.
    */
   async resolve(owner: string, id: string, budget: StoreBudget): Promise<DecidingCatalog | undefined> {
-    return isCatalogId(id) ? throughStore(this.#cache.resolve(owner, id, budget)) : undefined;
+    return isCatalogId(id) ? orFault(() => this.#cache.resolve(owner, id, budget)) : undefined;
   }
 }
 

@@ -7,8 +7,8 @@ import { authenticationRequired } from './authenticate.ts';
 import type { Call, CallFacts } from './call.ts';
 import type { DecidingCatalog } from './catalog-cache.ts';
 import type { Catalogs } from './catalogs.ts';
-import { throughEngine } from './engine-faults.ts';
 import { DomainError } from './errors.ts';
+import { orFault } from './failures.ts';
 import { newId } from './ids.ts';
 import type { UnlearnedNotice } from './learned.ts';
 import { qualifiedName, usableModel } from './models.ts';
@@ -66,7 +66,7 @@ export class Decider {
       vector: learned?.readsVector === true,
     };
     call.engaged();
-    const outcome = await throughEngine(() => this.#engine.score(job, call));
+    const outcome = await orFault(() => this.#engine.score(job, call));
     if (outcome.kind !== 'scored') throw tokensExceeded(outcome, request);
     const said = catalog?.read?.inOrder(outcome.probabilities) ?? outcome.probabilities;
     const { winner, probabilities } = roundDistribution(

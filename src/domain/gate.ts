@@ -7,8 +7,8 @@ import { type Authenticator, authenticationRequired } from './authenticate.ts';
 import { type BodyLimits, BodyMeter } from './body-limits.ts';
 import type { Call } from './call.ts';
 import { clientAddress, type TrustedProxies } from './client-address.ts';
-import { overloaded } from './engine-faults.ts';
 import { DomainError } from './errors.ts';
+import { overloaded } from './failures.ts';
 import type { LimitedWork, Limits } from './limits.ts';
 
 /** Where a call comes from, as its request says. */

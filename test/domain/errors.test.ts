@@ -1,8 +1,8 @@
 /** The table of errors, how each protocol says them, and what an engine's failures are to a caller. */
 import test from 'ava';
 import { ErrorReason } from '../../gen/umpire/v1/error_reason_pb.ts';
-import { engineFault } from '../../src/domain/engine-faults.ts';
 import { DomainError, ERROR_TABLE, type ErrorReason as Reason } from '../../src/domain/errors.ts';
+import { faultOf } from '../../src/domain/failures.ts';
 import {
   DeadlineTooShort,
   EngineClosing,
@@ -98,7 +98,7 @@ const CASES: readonly (readonly [Error, Partial<DomainError>])[] = [
 
 for (const [error, expected] of CASES) {
   test(error.name, (t) => {
-    const fault = engineFault(error) as DomainError;
+    const fault = faultOf(error) as DomainError;
     t.like(fault, expected);
     t.notRegex(fault.message, /onnx|models\//);
   });
@@ -106,6 +106,6 @@ for (const [error, expected] of CASES) {
 
 test('any other error stays what it is', (t) => {
   const error = new Error('a bug');
-  t.is(engineFault(error), error);
-  t.is(engineFault('thrown text'), 'thrown text');
+  t.is(faultOf(error), error);
+  t.is(faultOf('thrown text'), 'thrown text');
 });

@@ -1,4 +1,4 @@
-/** What a caller sees of the engine's failures. */
+/** What a caller sees of the failures of the engine and of the stores. */
 import {
   DeadlineTooShort,
   EngineClosing,
@@ -9,6 +9,7 @@ import {
   JobDeadlinePassed,
   ModelUnavailable,
 } from '../engine/errors.ts';
+import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../stores/stores.ts';
 import { DomainError } from './errors.ts';
 
 /** The error where there is more work than can be done in time. `retryAfter` in whole seconds. */
@@ -23,17 +24,17 @@ function seconds(milliseconds: number): string {
   return String(Number((Math.max(0, milliseconds) / 1000).toPrecision(2)));
 }
 
-/** Has the engine work. @throws its failures as DomainErrors. */
-export async function throughEngine<T>(work: () => Promise<T>): Promise<T> {
+/** Does the work. @throws what fails in it, a failure of the engine or of a store as a DomainError. */
+export async function orFault<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw engineFault(error);
+    throw faultOf(error);
   }
 }
 
-/** Turns an error of the engine into a DomainError; any other error is returned as it is. */
-export function engineFault(error: unknown): unknown {
+/** Turns an error of the engine or of a store into a DomainError; any other error is returned as it is. */
+export function faultOf(error: unknown): unknown {
   if (error instanceof EngineOverloaded) return overloaded(error.retryAfter);
   if (error instanceof ModelUnavailable) {
     return new DomainError('MODEL_UNAVAILABLE', 'the model cannot serve requests now', {
@@ -65,6 +66,26 @@ export function engineFault(error: unknown): unknown {
       retryAfter: 1,
       cause: error,
     });
+  }
+  if (error instanceof StoreUnavailable) {
+    return new DomainError('STORE_UNAVAILABLE', 'the store of catalogs and keys does not answer now', {
+      retryAfter: error.retryAfter,
+      cause: error,
+    });
+  }
+  if (error instanceof StoreWriteUnconfirmed) {
+    return new DomainError(
+      'STORE_WRITE_UNCONFIRMED',
+      'the store did not confirm the change: whether it was made, or will last, is unknown; read before trying again',
+      { retryAfter: 1, cause: error },
+    );
+  }
+  if (error instanceof StoreCorrupt) {
+    return new DomainError(
+      'STORAGE_CORRUPT',
+      'the stored record is not readable; the operator can find it in the log',
+      { cause: error },
+    );
   }
   return error;
 }
