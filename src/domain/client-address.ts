@@ -12,13 +12,27 @@ import type { Parsed } from './settings.ts';
 export const LOCAL_PEER = 'unix';
 
 /** Addresses of proxies whose `X-Forwarded-For` is believed. */
-export interface TrustedProxies {
+export class TrustedProxies {
+  readonly #ranges: BlockList;
+  readonly #local: boolean;
+
+  /** `local`: whether whoever comes by a Unix socket is one of them. */
+  constructor(ranges: BlockList, local: boolean) {
+    this.#ranges = ranges;
+    this.#local = local;
+  }
+
   /** Whether an address, in any form that `isIP` accepts, is one of them. */
-  has(address: string): boolean;
+  has(address: string): boolean {
+    const plain = unmap(address);
+    const family = isIP(plain);
+    if (family === 0) return this.#local && address === LOCAL_PEER;
+    return this.#ranges.check(plain, family === 4 ? 'ipv4' : 'ipv6');
+  }
 }
 
 /** No proxy is trusted. */
-export const NO_PROXIES: TrustedProxies = { has: () => false };
+export const NO_PROXIES = new TrustedProxies(new BlockList(), false);
 
 /** Reads a list of addresses, CIDR ranges and `unix`, separated by commas or spaces. */
 export function parseTrustedProxies(text: string): Parsed<TrustedProxies> {
@@ -39,13 +53,7 @@ export function parseTrustedProxies(text: string): Parsed<TrustedProxies> {
     if (!(width <= (family === 4 ? 32 : 128))) return { problem: `'${item}' has no valid prefix length` };
     ranges.addSubnet(address, width, type);
   }
-  const has = (address: string): boolean => {
-    const plain = unmap(address);
-    const family = isIP(plain);
-    if (family === 0) return local && address === LOCAL_PEER;
-    return ranges.check(plain, family === 4 ? 'ipv4' : 'ipv6');
-  };
-  return { value: { has } };
+  return { value: new TrustedProxies(ranges, local) };
 }
 
 /**

@@ -83,8 +83,8 @@ export class Admission {
    * DeadlineTooShort if not even an idle engine could do it in time.
    */
   admit(job: Job, engines: readonly EngineProcess[]): void {
-    const { keyed, bytes, tenant, deadline, arrived, after, slot } = job;
-    const timeLeft = deadline - arrived;
+    const { keyed, bytes, tenant, terms, arrived, after, slot } = job;
+    const timeLeft = terms.deadline - arrived;
     const cost = job.cost + after;
     // A job that takes too long by itself says nothing about the load: it is no overload, and no sign of a flood.
     if (cost > timeLeft) throw new DeadlineTooShort(cost, timeLeft);

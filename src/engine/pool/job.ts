@@ -23,7 +23,6 @@ export interface Job extends QueueItem {
   /** The only place where it may run; undefined if it may run anywhere. */
   readonly slot: EngineSlot | undefined;
   readonly arrived: number;
-  readonly deadline: number;
   /** How many engines have failed at it. */
   failures: number;
   /** `running` until the engine is done with it, even if its caller has been answered. */
@@ -35,8 +34,8 @@ export interface Job extends QueueItem {
   answered: boolean;
   /** How the caller hears of it: one of the two is called once. */
   readonly answer: PromiseWithResolvers<Answered>;
-  /** Called once: the job no longer takes up anything. */
-  released(): void;
+  /** The call that it belongs to. */
+  readonly terms: JobTerms;
 }
 
 /** A final result: no other engine is asked for one. */
@@ -46,14 +45,14 @@ export type Settled = Exclude<JobResult, { readonly kind: 'failed' }>;
 export type Answered = Exclude<Settled, { readonly kind: 'unavailable' | 'canceled' }>;
 
 /** What a job is made of. `id` numbers the jobs in the order of their arrival. */
-export interface NewJob
-  extends Pick<Job, 'id' | 'revision' | 'task' | 'shape' | 'choiceSet' | 'cost' | 'after' | 'slot' | 'arrived'> {
-  readonly terms: JobTerms;
-}
+export type NewJob = Pick<
+  Job,
+  'id' | 'revision' | 'task' | 'shape' | 'choiceSet' | 'cost' | 'after' | 'slot' | 'arrived' | 'terms'
+>;
 
 /** A job that waits. */
-export function createJob({ terms, ...facts }: NewJob): Job {
-  const { id, shape, slot, arrived, cost, after } = facts;
+export function createJob(facts: NewJob): Job {
+  const { id, shape, slot, arrived, cost, after, terms } = facts;
   return {
     ...facts,
     sequence: id,
@@ -62,15 +61,12 @@ export function createJob({ terms, ...facts }: NewJob): Job {
     // What waits for one engine must not hold up what the others could do for the same tenant.
     tenant: slot === undefined ? terms.tenant : `${terms.tenant}\n${slot.name}`,
     keyed: terms.keyed,
-    deadline: terms.deadline,
     failures: 0,
     state: 'queued',
     process: undefined,
     sentAt: 0,
     answered: false,
     answer: Promise.withResolvers(),
-    // The pieces of a preparation are many, and none of them is the last.
-    released: () => (slot === undefined ? terms.released?.() : undefined),
   };
 }
 

@@ -233,7 +233,7 @@ export class Pool {
   async #perform(job: Job, signal: AbortSignal): Promise<Answered> {
     const leave = (): void => this.#giveUp(job, new JobCanceled());
     signal.addEventListener('abort', leave, { once: true });
-    const timeLeft = Math.max(0, Math.ceil(job.deadline - performance.now()));
+    const timeLeft = Math.max(0, Math.ceil(job.terms.deadline - performance.now()));
     const timer = setTimeout(() => this.#giveUp(job, new JobDeadlinePassed()), Math.min(MAX_TIMER, timeLeft));
     this.#revisions.count(job.revision, 1);
     this.#enqueue(job);
@@ -259,7 +259,7 @@ export class Pool {
   #start(job: Job, process: EngineProcess): void {
     const cost = this.#costOn(job, process);
     const now = performance.now();
-    const timeLeft = job.deadline - now;
+    const timeLeft = job.terms.deadline - now;
     if (timeLeft < cost / 2) {
       this.#reject(job, new EngineOverloaded(1));
       this.#conclude(job);
@@ -338,7 +338,7 @@ export class Pool {
     job.state = 'over';
     this.#running.delete(job.id);
     this.#revisions.count(job.revision, -1);
-    job.released();
+    if (job.task.kind === 'score') job.terms.released?.();
     this.#checkEmpty();
   }
 
