@@ -8,7 +8,7 @@ import { connect as connectTls } from 'node:tls';
 import { create, toBinary } from '@bufbuild/protobuf';
 import test from 'ava';
 import { ServerReflectionRequestSchema } from '../../gen/grpc/reflection/v1/reflection_pb.ts';
-import { createLine, takeTurn } from '../../src/wire/http/turns.ts';
+import { Line, takeTurn } from '../../src/wire/http/turns.ts';
 import { isError, VALID_BODY } from '../support/answers.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { callGrpc, openGrpc } from '../support/grpc.ts';
@@ -38,7 +38,7 @@ const TOO_MANY = { status: 429, code: 'rate_limit_exceeded', param: null };
 const ENDED = [11, 2];
 
 test('what an address asks beyond its share of a turn waits, and others have theirs', async (t) => {
-  const [greedy, other] = [createLine(), createLine()];
+  const [greedy, other] = [new Line(), new Line()];
   const done: string[] = [];
   for (let index = 0; index < 50; index += 1)
     takeTurn(greedy, () => {

@@ -4,34 +4,38 @@
  */
 import { judgeRate, type Rate } from '../../domain/gcra.ts';
 import type { Logger } from '../../logger.ts';
-import { createLine, type Line } from '../http/turns.ts';
+import { Line } from '../http/turns.ts';
 
 /** One address. Each count is kept by the code that opens and closes what is counted. */
-export interface Account {
+export class Account {
   readonly address: string;
   /** How many places it has: for connections, requests and watches. */
-  places: number;
+  places = 0;
   /** How many of its requests were refused a place and have a refusal that has not left. */
-  refusals: number;
+  refusals = 0;
   /** Bytes of its responses that wait to be read, as last measured. */
-  unread: number;
+  unread = 0;
   /**
    * Bytes that are set aside for its responses that are yet to be made, and the part of them for responses whose size
    * is not known yet.
    */
-  reserved: number;
-  unsettled: number;
+  reserved = 0;
+  unsettled = 0;
   /**
    * When its next connection, request, lookup and reset would be due, milliseconds on the clock of
    * `performance.now()`: see `judgeRate`.
    */
-  readonly due: { connection: number; request: number; lookup: number; reset: number };
+  readonly due = { connection: 0, request: 0, lookup: 0, reset: 0 };
   /** When the address is served again. */
-  blockedUntil: number;
+  blockedUntil = 0;
   /** What of its requests waits for a turn of the event loop. */
-  readonly line: Line;
+  readonly line = new Line();
   /** Until when it counts as one from which a valid key came. */
-  keyedUntil: number;
+  keyedUntil = 0;
+
+  constructor(address: string) {
+    this.address = address;
+  }
 }
 
 /** The accounts of all addresses that hold something or have asked recently; none yet. */
@@ -46,18 +50,7 @@ export class Accounts {
   of(address: string): Account {
     let account = this.#accounts.get(address);
     if (account === undefined) {
-      account = {
-        address,
-        places: 0,
-        refusals: 0,
-        unread: 0,
-        reserved: 0,
-        unsettled: 0,
-        due: { connection: 0, request: 0, lookup: 0, reset: 0 },
-        blockedUntil: 0,
-        line: createLine(),
-        keyedUntil: 0,
-      };
+      account = new Account(address);
       this.#accounts.set(address, account);
     }
     return account;
@@ -135,38 +128,25 @@ function flat({
 // What the bounds of the wire did, counted from the start of the process. Each kind is a label value of a metric, so
 // their number is fixed.
 
-/** The counts. Each is kept by the code that does what is counted. */
-export interface HoldingTally {
+/** The counts, none at first. Each is kept by the code that does what is counted. */
+export class HoldingTally {
   /**
    * Connections that were closed as they arrived: their address had too many, opened too many a second, or there was no
    * other to close instead.
    */
-  readonly refused: { address: number; rate: number; full: number };
+  readonly refused = { address: 0, rate: 0, full: 0 };
   /** Connections that were idle, or on which nothing moved, and were closed to make room. */
-  evicted: number;
+  evicted = 0;
   /**
    * Requests that were given up: nobody read the response, the request never ended, or a newer one needed its place.
    */
-  readonly givenUp: { unread: number; unfinished: number; displaced: number };
+  readonly givenUp = { unread: 0, unfinished: 0, displaced: 0 };
   /** Requests that were refused since their address sent too many; they have no line in the log. */
-  beyondRate: number;
+  beyondRate = 0;
   /** Requests that their callers took back. */
-  resets: number;
+  resets = 0;
   /** Times that an address was not served for some seconds because it took back, or sent, too many requests. */
-  blocked: number;
+  blocked = 0;
   /** Watches that were ended: they were old, or a newer one needed the place. */
-  readonly watchesEnded: { age: number; displaced: number };
-}
-
-/** A tally that has counted nothing. */
-export function createTally(): HoldingTally {
-  return {
-    refused: { address: 0, rate: 0, full: 0 },
-    evicted: 0,
-    givenUp: { unread: 0, unfinished: 0, displaced: 0 },
-    beyondRate: 0,
-    resets: 0,
-    blocked: 0,
-    watchesEnded: { age: 0, displaced: 0 },
-  };
+  readonly watchesEnded = { age: 0, displaced: 0 };
 }

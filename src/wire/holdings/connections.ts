@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as startTimer } from 'node:timers';
 import { clientAddress, NO_PROXIES, type TrustedProxies } from '../../domain/client-address.ts';
 import { type HttpRequest, isHttp2 } from '../http/messages.ts';
-import { createLine } from '../http/turns.ts';
+import { Line } from '../http/turns.ts';
 import { type Account, type Accounts, type HoldingTally, take } from './accounts.ts';
 import { type Connection, closeConnection, type OpenRequest } from './open-request.ts';
 import { Places } from './places.ts';
@@ -79,7 +79,7 @@ export class Connections {
       moved: 0,
       movedAt: now,
       ending: false,
-      line: account?.line ?? createLine(),
+      line: account?.line ?? new Line(),
       turn: 0,
       streams: 0,
     };

@@ -13,13 +13,13 @@ import type { Logger } from '../../logger.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { HttpRequest } from '../http/messages.ts';
 import type { Line } from '../http/turns.ts';
-import { type Account, Accounts, createReports, createTally, type HoldingTally, take } from './accounts.ts';
+import { type Account, Accounts, createReports, HoldingTally, take } from './accounts.ts';
 import { Connections, Watches } from './connections.ts';
 import { type Connection, closeConnection, giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
 import { Places } from './places.ts';
 import { noRoom, Reservations, tooMuchUnread } from './reservations.ts';
 import type { HoldingSettings } from './settings.ts';
-import { createLook, type Look, MOST_TIME } from './unread.ts';
+import { type Look, type LookOptions, lookOver, MOST_TIME } from './unread.ts';
 
 /** Milliseconds between looks over what is held. */
 const LOOK_INTERVAL = 500;
@@ -58,7 +58,7 @@ export interface HoldingsOptions {
 export class Holdings {
   readonly #options: HoldingsOptions;
   readonly #accounts = new Accounts();
-  readonly #tally = createTally();
+  readonly #tally = new HoldingTally();
   readonly #connections: Connections;
   readonly #watches: Watches;
   readonly #reservations: Reservations;
@@ -93,11 +93,11 @@ export class Holdings {
       reserve: (request, bytes) => this.#reservations.reserve(request, bytes),
       settle: (request, bytes) => this.#reservations.settle(request, bytes),
     };
-    const look = createLook({ settings, mostTime, connections: this.#connections, accounts, tally });
+    const looking: LookOptions = { settings, mostTime, connections: this.#connections, accounts, tally };
     const report = createReports(logger, tally);
     this.#timer = setInterval(() => {
       const now = performance.now();
-      this.#last = look(now);
+      this.#last = lookOver(looking, now);
       this.#reservations.measured(this.#last);
       accounts.forget(now);
       report(now);

@@ -41,45 +41,43 @@ export interface LookOptions {
   readonly tally: HoldingTally;
 }
 
-/** Makes the function that takes a look, to be called about twice a second with the time. */
-export function createLook(options: LookOptions): (now: number) => Look {
+/** Takes a look, at the time `now`; to be called about twice a second. */
+export function lookOver(options: LookOptions, now: number): Look {
   const { settings, connections, accounts, tally } = options;
-  return (now) => {
-    for (const account of accounts.values()) {
-      account.unread = 0;
-      account.reserved = 0;
+  for (const account of accounts.values()) {
+    account.unread = 0;
+    account.reserved = 0;
+  }
+  const waiting: OpenRequest[] = [];
+  const crowded = new Set<Account>();
+  let unread = 0;
+  let reserved = 0;
+  for (const connection of connections.values()) {
+    if (connection.requests.size === 0) continue;
+    noteProgress(connection, now);
+    for (const request of [...connection.requests]) {
+      lookAt(request, now, options);
+      const bytes = request.waiting;
+      unread += bytes;
+      request.account.unread += bytes;
+      request.account.reserved += request.reserved;
+      reserved += request.reserved;
+      if (request.answeredAt !== undefined && bytes > 0) waiting.push(request);
+      if (request.account.unread > settings.unread.perAddress) crowded.add(request.account);
     }
-    const waiting: OpenRequest[] = [];
-    const crowded = new Set<Account>();
-    let unread = 0;
-    let reserved = 0;
-    for (const connection of connections.values()) {
-      if (connection.requests.size === 0) continue;
-      noteProgress(connection, now);
-      for (const request of [...connection.requests]) {
-        lookAt(request, now, options);
-        const bytes = request.waiting;
-        unread += bytes;
-        request.account.unread += bytes;
-        request.account.reserved += request.reserved;
-        reserved += request.reserved;
-        if (request.answeredAt !== undefined && bytes > 0) waiting.push(request);
-        if (request.account.unread > settings.unread.perAddress) crowded.add(request.account);
-      }
-    }
-    waiting.sort((a, b) => (a.answeredAt ?? 0) - (b.answeredAt ?? 0));
-    for (const account of crowded) {
-      const own = waiting.filter((request) => request.account === account);
-      relieve(own, account.unread - settings.unread.perAddress, now, tally);
-    }
-    const { total } = settings.unread;
-    if (unread > total) {
-      // The address that holds most goes first.
-      const order = waiting.toSorted((a, b) => b.account.unread - a.account.unread);
-      relieve(order, unread - total + Math.floor(total / FREED), now, tally);
-    }
-    return { unread, reserved };
-  };
+  }
+  waiting.sort((a, b) => (a.answeredAt ?? 0) - (b.answeredAt ?? 0));
+  for (const account of crowded) {
+    const own = waiting.filter((request) => request.account === account);
+    relieve(own, account.unread - settings.unread.perAddress, now, tally);
+  }
+  const { total } = settings.unread;
+  if (unread > total) {
+    // The address that holds most goes first.
+    const order = waiting.toSorted((a, b) => b.account.unread - a.account.unread);
+    relieve(order, unread - total + Math.floor(total / FREED), now, tally);
+  }
+  return { unread, reserved };
 }
 
 /** Gives up a request that never ends, or whose response nobody reads. */

@@ -21,32 +21,27 @@ export const A_SHARE = SHARE / LEAST_COST;
 /** Does a piece of work. Returns how many requests began with it, and whether there is another piece. */
 export type Work = () => { readonly requests: number; readonly more: boolean };
 
-/** The work of one client address, or of one connection of a trusted proxy. */
-export interface Line {
+/** The work of one client address, or of one connection of a trusted proxy; none at first. */
+export class Line {
   /** The turn in which it last had work done, and the milliseconds that it used of it. */
-  turn: number;
-  used: number;
+  turn = 0;
+  used = 0;
   /** Work that waits, in order. */
-  readonly waiting: Work[];
+  readonly waiting: Work[] = [];
   /**
    * The sockets on which its requests come. Those of `sessions` are read by HTTP/2 sessions, past what Node notes of
    * the others: whether they are read at all.
    */
-  readonly sockets: Set<Socket>;
-  readonly sessions: Set<Socket>;
+  readonly sockets = new Set<Socket>();
+  readonly sessions = new Set<Socket>();
   /** Whether the sockets are not read until the work is done. */
-  stopped: boolean;
+  stopped = false;
 }
 
 /** What Node reads a socket with. */
 type Handle = { readonly reading: boolean; readStop(): void; readStart(): void } | null | undefined;
 
 const handleOf = (socket: Socket): Handle => (socket as unknown as { readonly _handle?: Handle })._handle;
-
-/** A line without work. */
-export function createLine(): Line {
-  return { turn: 0, used: 0, waiting: [], sockets: new Set(), sessions: new Set(), stopped: false };
-}
 
 /** The number of the turn. The thread has one event loop, and so one. */
 let turn = 0;
