@@ -128,6 +128,13 @@ export interface InferenceCalls {
   readonly retries: number;
   /** Time of the answered calls, in seconds. */
   readonly seconds: number;
+  readonly tokens: TokensUsed;
+}
+
+/** Tokens that an inference server says it has read and written; 0 where it does not say. */
+export interface TokensUsed {
+  readonly in: number;
+  readonly out: number;
 }
 
 /** One model's inference server, and the calls to it since its package was last changed. */

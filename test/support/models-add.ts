@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
+import { type ChatServed, chatDialect } from '../engine/support/http-models/chat.ts';
 import { embeddingsDialect } from '../engine/support/http-models/embeddings.ts';
 import { type RerankServed, rerankDialect } from '../engine/support/http-models/rerank.ts';
 import { type HttpModelServer, startHttpModelServer } from '../engine/support/http-models/server.ts';
@@ -59,4 +60,16 @@ export const decisionServer = async (t: ExecutionContext, served: Partial<System
   const usual = { encoder: await createEncoder(), model: 'nimble', options: 26, maxTokens: 1200, decimals: 4 };
   const dialect = { variant: 'systemone', jointWeight: 0.25, temperature: 0.05 } as const;
   return await startHttpModelServer(t, systemOneDialect({ ...usual, ...dialect, ...served }));
+};
+
+/** A chat server with the model of the decision server. */
+export const chatServer = async (t: ExecutionContext, served: Partial<ChatServed> = {}) => {
+  const usual = {
+    encoder: await createEncoder(),
+    model: 'nimble',
+    maxTokens: 2000,
+    jointWeight: 0.25,
+    temperature: 0.05,
+  };
+  return await startHttpModelServer(t, chatDialect({ ...usual, ...served }));
 };

@@ -70,13 +70,13 @@ const OPTIONS = {
     type: 'string',
     value: 'N',
     meaning: 'the most tokens of instruction and input together; needed where the server cuts texts',
-    otherwise: '400, or 1024 for system-one',
+    otherwise: '400, or 1024 for system-one and chat',
   },
   'candidate-tokens': {
     type: 'string',
     value: 'N',
     meaning: 'the most tokens of a choice; needed where the server cuts texts',
-    otherwise: '96, or 32 for system-one',
+    otherwise: '96, or 32 for system-one and chat',
   },
   choices: {
     type: 'string',

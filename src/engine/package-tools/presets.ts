@@ -15,6 +15,8 @@ const CUTS = { cuts: 'silently' } as const;
 const DOCUMENTS = { shape: 'documents' } as const;
 /** Scores of which the logit is taken here: if a server returns others, the check says so. */
 const PROBABILITIES = { ...DOCUMENTS, scores: 'probability' } as const;
+/** Newer models refuse the older name of the field. */
+const OPENAI_CHAT = { ...REFUSES, limit: 'max_completion_tokens' } as const;
 /** An encoder or a cross-encoder as exporters name its tensors. */
 const EXPORTED: JsonObject = {
   inputs: ['ids', 'mask'].map((holds) => ({
@@ -40,18 +42,27 @@ const PRESETS = {
     rerank: { ...REFUSES, ...DOCUMENTS, scores: 'logit', raw: 'use_activation' },
     embeddings: REFUSES,
     'system-one': REFUSES,
+    chat: REFUSES,
   },
   'llama.cpp': {
     rerank: { ...REFUSES, ...DOCUMENTS, scores: 'logit', raw: 'none' },
     embeddings: REFUSES,
     'system-one': REFUSES,
+    chat: REFUSES,
   },
-  ollama: { 'system-one': REFUSES, embeddings: CUTS },
-  sglang: { rerank: { ...REFUSES, ...PROBABILITIES }, 'system-one': REFUSES },
-  localai: { rerank: { ...REFUSES, ...PROBABILITIES }, 'system-one': REFUSES, embeddings: REFUSES },
+  ollama: { 'system-one': REFUSES, embeddings: CUTS, chat: CUTS },
+  sglang: { rerank: { ...REFUSES, ...PROBABILITIES }, 'system-one': REFUSES, chat: REFUSES },
+  localai: { rerank: { ...REFUSES, ...PROBABILITIES }, 'system-one': REFUSES, embeddings: REFUSES, chat: REFUSES },
   cohere: { rerank: { ...CUTS, ...PROBABILITIES, server: { path: '/v2/rerank' } } },
   jina: { rerank: { ...CUTS, ...PROBABILITIES }, embeddings: REFUSES },
-  openai: { 'system-one': { ...REFUSES, variant: 'decisions', options: 255 }, embeddings: REFUSES },
+  openai: { 'system-one': { ...REFUSES, variant: 'decisions', options: 255 }, embeddings: REFUSES, chat: OPENAI_CHAT },
+  azure: {
+    chat: {
+      ...OPENAI_CHAT,
+      server: { path: '/openai/v1/chat/completions', health: '/openai/v1/models', token_header: 'api-key' },
+    },
+  },
+  litellm: { chat: REFUSES },
   triton: { 'open-inference': EXPORTED },
   kserve: { 'open-inference': EXPORTED },
   mlserver: { 'open-inference': EXPORTED },
@@ -87,6 +98,19 @@ const USUAL: Readonly<Record<DialectName, Usual>> = {
   // Most decision servers take as many choices.
   'system-one': { options: { options: 26, temperature: 1 }, limits: { inputTokens: 1024, candidateTokens: 32 } },
   'open-inference': { options: { temperature: 1 }, limits: OF_512 },
+  chat: {
+    options: {
+      options: 20,
+      templates: {
+        system:
+          'You decide between options. Answer with the letter of the option that fits best, and with nothing else.',
+        user: '{instruction}\n\n{choices}\n\nText: {input}\n\nLetter of the option that fits best:',
+        choice: '{letter}. {choice}',
+      },
+      temperature: 1,
+    },
+    limits: { inputTokens: 1024, candidateTokens: 32 },
+  },
 };
 
 /** How a server is asked in a dialect. */

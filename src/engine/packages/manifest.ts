@@ -327,7 +327,7 @@ export function isRemote(family: FamilyName): boolean {
 }
 
 /** What the servers of the family `remote` speak: its `options.dialect`. */
-export const DIALECT_NAMES = ['open-inference', 'rerank', 'embeddings', 'system-one'] as const;
+export const DIALECT_NAMES = ['open-inference', 'rerank', 'embeddings', 'system-one', 'chat'] as const;
 
 /** The name of a dialect. `worker/load-family.ts` finds its code by this name. */
 export type DialectName = (typeof DIALECT_NAMES)[number];

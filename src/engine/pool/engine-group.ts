@@ -266,10 +266,12 @@ const NO_CALLS: InferenceCalls = {
   rows: 0,
   retries: 0,
   seconds: 0,
+  tokens: { in: 0, out: 0 },
 };
 
 function sumOf(a: InferenceCalls, b: InferenceCalls): InferenceCalls {
   const outcomes = { ...a.outcomes };
   for (const outcome of Object.keys(outcomes) as CallOutcome[]) outcomes[outcome] += b.outcomes[outcome];
-  return { outcomes, rows: a.rows + b.rows, retries: a.retries + b.retries, seconds: a.seconds + b.seconds };
+  const tokens = { in: a.tokens.in + b.tokens.in, out: a.tokens.out + b.tokens.out };
+  return { outcomes, rows: a.rows + b.rows, retries: a.retries + b.retries, seconds: a.seconds + b.seconds, tokens };
 }

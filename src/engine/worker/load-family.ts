@@ -53,6 +53,7 @@ const DIALECTS: Readonly<Record<DialectName, () => Promise<LoadPackage>>> = {
   rerank: async () => (await import('../families/remote/dialects/rerank.ts')).loadRerank,
   'system-one': async () => (await import('../families/remote/dialects/system-one.ts')).loadSystemOne,
   embeddings: async () => (await import('../families/remote/dialects/embeddings.ts')).loadEmbeddings,
+  chat: async () => (await import('../families/remote/dialects/chat.ts')).loadChat,
 };
 
 /** Loads a package of the family. Throws InvalidOptions, or what the dialect throws. */

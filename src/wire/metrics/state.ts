@@ -131,6 +131,17 @@ function addInferenceMetrics(registry: Registry, engine: Engine): void {
     each(({ rows }) => rows),
   );
   totals(
+    'umpire_inference_tokens_total',
+    'Tokens that inference servers say they have read (in) and written (out).',
+    ['model', 'direction'],
+    () =>
+      engine
+        .stats()
+        .inference.flatMap(({ model, tokens }) =>
+          Object.entries(tokens).map(([direction, count]): Reading => [{ model, direction }, count]),
+        ),
+  );
+  totals(
     'umpire_inference_retries_total',
     'Calls that were made again.',
     ['model'],

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import test from 'ava';
 import { laidOver } from '../../../src/engine/package-tools/pack.ts';
 import { writePackage } from '../../engine/support/packages.ts';
-import { decisionServer, encoderServer, rerankServer, sceneOf } from '../../support/models-add.ts';
+import { chatServer, decisionServer, encoderServer, rerankServer, sceneOf } from '../../support/models-add.ts';
 import { runUmpire } from '../../support/terminal.ts';
 
 test.serial('a server that is not as the preset says is found out, and nothing is left', async (t) => {
   const ranker = await rerankServer(t, { server: 'llama.cpp' });
   const cutting = await encoderServer(t, { tooLong: undefined });
   const small = await decisionServer(t, { options: 10 });
+  const forgetful = await chatServer(t, { maxTokens: 120, tooLong: 'cuts' });
   const { modelsDir, add } = await sceneOf(t);
   for (const [server, args, problem] of [
     [ranker, '--server tei', /POST \/rerank was answered with 404: there is no such path/],
@@ -22,6 +23,8 @@ test.serial('a server that is not as the preset says is found out, and nothing i
       '--server openai --dialect embeddings --model encoder',
       /the server cuts without saying so: of 136 words/,
     ],
+    [forgetful, '--server vllm --dialect chat --model nimble', /the server cuts without saying so: of 136 words/],
+    [forgetful, '--server openai --dialect chat --model nimble', /Unsupported parameter: use 'max_tokens'/],
     [small, '--server vllm --dialect system-one --model nimble', /Dictionary should have at most 10 items/],
   ] as const) {
     const { status, err } = await add(server, ...args.split(' '));
@@ -74,7 +77,7 @@ test.serial('what cannot be used is told of before the server is asked', async (
   const spoken = await add(server, '--server', 'ollama', '--dialect', 'rerank');
   t.regex(
     spoken.err,
-    /--dialect: ollama is known to speak system-one, embeddings; without --server, --options says how/,
+    /--dialect: ollama is known to speak system-one, embeddings, chat; without --server, --options says how/,
   );
   const bare = await add(server, '--server', 'triton', '--model', 'm');
   t.regex(bare.err, /--tokenizer FILE is needed, the model's tokenizer.json: rows are made here/);
@@ -90,7 +93,7 @@ for (const [args, problem] of [
   [['far@r1', '--url', 'ftp://x', '--server', 'tei'], /--url: must be http:\/\/… or https:\/\/…/],
   [AT, /--server SERVER or --dialect DIALECT is needed/],
   [[...AT, '--server', 'chat'], /--server must be one of tei, infinity, vllm, /],
-  [[...AT, '--dialect', 'chat'], /--dialect must be one of open-inference, rerank, embeddings, system-one/],
+  [[...AT, '--dialect', 'talk'], /--dialect must be one of open-inference, rerank, embeddings, system-one, chat/],
   [['far@r1', '--url', 'http://u:p@x', '--server', 'tei'], /--url: no credentials/],
   [[...AT, '--server', 'tei', '--ca', 'y'], /--ca: is for https/],
   [[...AT, '--server', 'tei', '--token-file', 'a', '--token-env', 'b'], /--token-file or --token-env, not both/],

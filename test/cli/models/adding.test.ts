@@ -11,7 +11,7 @@ import { startInferenceServer } from '../../engine/support/inference-server.ts';
 import { onnxModel } from '../../engine/support/onnx.ts';
 import { encoderGraph, entailmentGraph, tokenId, writePackage } from '../../engine/support/packages.ts';
 import { makeCertificate } from '../../support/certificates.ts';
-import { decisionServer, encoderServer, rerankServer, sceneOf } from '../../support/models-add.ts';
+import { chatServer, decisionServer, encoderServer, rerankServer, sceneOf } from '../../support/models-add.ts';
 import { runUmpire } from '../../support/terminal.ts';
 
 test.serial('of text-embeddings-inference: what the preset and usual limits write, and the check of it', async (t) => {
@@ -93,6 +93,14 @@ const PRESETS: readonly (readonly [server: string, dialect: string, start: Start
     const says = server === 'openai' ? ({ variant: 'decisions', options: 255 } as const) : { options: 26 };
     return [server, 'system-one', (t: ExecutionContext) => decisionServer(t, says), says] as const;
   }),
+  ...['vllm', 'llama.cpp', 'ollama', 'sglang', 'localai', 'openai', 'azure', 'litellm'].map((server) => {
+    const start: Start = (t) =>
+      chatServer(t, {
+        ...(server === 'azure' && { path: '/openai/v1/chat/completions' }),
+        ...(['azure', 'openai'].includes(server) && { limit: 'max_completion_tokens' }),
+      });
+    return [server, 'chat', start, { cuts: server === 'ollama' ? 'silently' : 'refuses', options: 20 }] as const;
+  }),
   ...['triton', 'kserve', 'mlserver'].map(
     (server) => [server, 'open-inference', exported, { returns: 'logit' }] as const,
   ),
@@ -105,7 +113,8 @@ test('every preset is tried', (t) => {
 for (const [server, dialect, start, expected] of PRESETS) {
   test.serial(`of ${server}, in the dialect ${dialect}`, async (t) => {
     const { add, manifest, tokenizer } = await sceneOf(t);
-    const model = { rerank: 'ranker', embeddings: 'encoder', 'system-one': 'nimble' }[dialect] ?? 'exported';
+    const models = { rerank: 'ranker', embeddings: 'encoder', 'system-one': 'nimble', chat: 'nimble' };
+    const model = models[dialect as keyof typeof models] ?? 'exported';
     const common = ['--server', server, '--dialect', dialect, '--model', model];
     const { status, err } = await add(await start(t), ...common, '--tokenizer', tokenizer);
     t.is(status, 0, err);
@@ -185,6 +194,33 @@ test.serial('of a decision server: a local model for more choices than it takes'
   t.is(evaluated.status, 0, evaluated.err);
   t.like(JSON.parse(evaluated.out), { model: 'far@r1', examples: 1 });
 });
+
+test.serial(
+  'of a chat server: by answers, the temperature is fitted so that they are as sure as they are right',
+  async (t) => {
+    const server = await chatServer(t, { logprobs: false });
+    const { write, add, manifest } = await sceneOf(t);
+    const asked = ['--server', 'litellm', '--model', 'nimble'];
+    const unlisted = await add(server, ...asked);
+    t.regex(unlisted.err, /the answer has no log-probabilities; "scores": "choice" does without them/);
+    // Of 24 answers 18 are right.
+    const examples = Array.from({ length: 24 }, (_, i) => {
+      const words = ['abc', 'xyz', 'mno'];
+      return {
+        input: words[i % 3]?.repeat(1 + i / 3),
+        instruction: 'which',
+        label: words[(i % 4 === 0 ? i + 1 : i) % 3],
+      };
+    });
+    const labelled = await write('labels.jsonl', examples.map((each) => `${JSON.stringify(each)}\n`).join(''));
+    const own = await write('own.json', { scores: 'choice' });
+    const { status, out, err } = await add(server, ...asked, '--options', own, '--examples', labelled);
+    t.is(status, 0, err);
+    const { temperature } = (await manifest()).options;
+    const confidence = 18 ** (1 / temperature) / (18 ** (1 / temperature) + 2);
+    t.true(Math.abs(confidence - 0.75) < 0.02, `${temperature} ${out}`);
+  },
+);
 
 test.serial('over TLS, with a token: the package says where both are, and holds neither', async (t) => {
   const { cert, key, certFile } = makeCertificate('ranker');

@@ -6,6 +6,7 @@ import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import type { ExecutionContext } from 'ava';
 import { type ModelInferResponse, ModelInferResponseSchema } from '../../../gen/inference/grpc_predict_v2_pb.ts';
+import { chatDialect, SPOILED_ANSWERS, SPOILED_LETTERS } from './http-models/chat.ts';
 import type { Fault } from './http-models/faults.ts';
 import { type ServedDialect, startHttpModelServer } from './http-models/server.ts';
 import { systemOneDialect } from './http-models/system-one.ts';
@@ -13,6 +14,7 @@ import { createEncoder } from './http-models/text-models.ts';
 import { startInferenceServer } from './inference-server.ts';
 import { encoderGraph } from './packages.ts';
 import {
+  CHAT_OPTIONS,
   EMBEDDING_OPTIONS,
   rerankOptions,
   servedEncoder,
@@ -284,6 +286,22 @@ export const DIALECT_CASES: Readonly<Record<string, DialectCase>> = {
       }),
     },
   },
+  chat: {
+    ...HTTP,
+    start: overHttp(() => servedChat()),
+    options: CHAT_OPTIONS,
+    manifest: { limits: LIMITS },
+    rows: 1,
+    nonsense: { ...NEVER, ...SPOILED_LETTERS },
+  },
+  'chat, by answers': {
+    ...HTTP,
+    start: overHttp(() => servedChat()),
+    options: { ...CHAT_OPTIONS, scores: 'choice', rotations: 2 },
+    manifest: { limits: LIMITS },
+    rows: 1,
+    nonsense: { ...NEVER, ...SPOILED_ANSWERS },
+  },
   'open-inference': {
     ...GRPC,
     start: (t) => startInferenceServer(t, { graph: encoderGraph(), output: 'embedding' }),
@@ -320,6 +338,13 @@ async function servedDecider(variant: 'systemone' | 'decisions'): Promise<Served
   return systemOneDialect({
     ...{ variant, encoder: await createEncoder(), model: 'small', options: 255 },
     ...{ maxTokens: 64, jointWeight: 0.25, temperature: 0.5 },
+  });
+}
+
+/** A chat server that decides as `tiny` does. */
+async function servedChat(): Promise<ServedDialect> {
+  return chatDialect({
+    ...{ encoder: await createEncoder(), model: 'small', maxTokens: 2000, jointWeight: 0.25, temperature: 0.5 },
   });
 }
 

@@ -44,6 +44,20 @@ export async function servedEncoder(maxTokens = 64): Promise<ServedDialect> {
 const cls = tokenId('[CLS]');
 const sep = tokenId('[SEP]');
 
+/** Options for a chat server with the usual prompt; `tiny` picks the choices where there are more than it takes. */
+export const CHAT_OPTIONS = {
+  ...askedAs('litellm', 'chat').options,
+  ...{ dialect: 'chat', model: 'small', cuts: 'refuses', tokenizer: 'tokenizer.json', temperature: 1 },
+  shortlist: {
+    family: 'bi-encoder',
+    limits: { input_tokens: 40, candidate_tokens: 12, choices: 300 },
+    options: {
+      ...{ graph: 'model.onnx', tokenizer: 'tokenizer.json', joint_weight: 0.25, temperature: 0.5 },
+      special_tokens: { cls, sep, unk: tokenId('[UNK]') },
+    },
+  },
+};
+
 /** Options that make the server's graph decide as `tiny` does. */
 export const EMBEDDING_OPTIONS = {
   model: 'encoder',

@@ -1,5 +1,6 @@
 /** The inference calls that a decision makes: for whom, how large, how its rows are divided among them. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { TokensUsed } from '../../engine.ts';
 import { JobStopped, type RunControl } from '../family.ts';
 
 /** For whom calls are made and until when, and the part of the process's cache that the caller may learn about. */
@@ -10,6 +11,8 @@ export interface CallTerms {
   readonly signal: AbortSignal;
   /** Milliseconds that the server has to answer. */
   readonly within: number;
+  /** Hears what the server says an answer took, whatever becomes of it. */
+  used?(tokens: TokensUsed): void;
 }
 
 /** Bounds of what is under way at a server. */

@@ -141,12 +141,12 @@ function createByteTokens(bytesPerToken: number): TextTokenizer {
 // a decision. A text that is filled in is taken literally, whatever it holds.
 
 /** The texts that a template may mention. */
-export type TextName = 'input' | 'instruction' | 'choice';
+export type TextName = 'input' | 'instruction' | 'choice' | 'choices' | 'letter';
 
 /** The texts of one row, and the tokens of those that have been tokenised. */
-export type RowTexts = Readonly<Partial<Record<TextName, { readonly text: string; readonly ids: readonly number[] }>>>;
+export type RowTexts = Readonly<Partial<Record<TextName, { readonly text: string; readonly ids?: readonly number[] }>>>;
 
-const MENTION = /\{(input|instruction|choice)\}/g;
+const MENTION = /\{(input|instruction|choices?|letter)\}/g;
 
 /** The texts that a template mentions. */
 export function mentioned(template: string): readonly TextName[] {
@@ -167,6 +167,13 @@ export function textsOf(premise: Premise, choice?: ReadChoice): RowTexts {
   };
 }
 
+/** Reads in how many orders the choices are asked, which may be left out. What is wrong becomes a problem. */
+export function readTurns(fields: Checker, field: string): number {
+  const turns = optionalWhole(fields, field, 1, 1, 4);
+  if (turns === 3) fields.problem('must be 1, 2 or 4', field);
+  return turns;
+}
+
 /** Reads a template; it may mention these texts, and must mention the last of them. What is wrong becomes a problem. */
 export function readTemplate(templates: Checker, field: string, names: readonly TextName[]): string {
   const template = templates.text(field, /./su);
@@ -174,15 +181,15 @@ export function readTemplate(templates: Checker, field: string, names: readonly 
   return template;
 }
 
-/** Notes a problem where the templates of a field do not mention the last of these texts, or others than these. */
+/** Notes a problem where the templates of a field do not mention the texts needed, or mention others than `names`. */
 export function checkMentions(
   fields: Checker,
   field: string,
   templates: readonly string[],
   names: readonly TextName[],
+  needed: readonly TextName[] = names.slice(-1),
 ): void {
   const found = new Set(templates.flatMap(mentioned));
-  const needed = names.at(-1) as TextName;
-  if (!found.has(needed)) fields.problem(`must mention {${needed}}`, field);
+  for (const name of needed) if (!found.has(name)) fields.problem(`must mention {${name}}`, field);
   for (const name of found) if (!names.includes(name)) fields.problem(`must not mention {${name}}`, field);
 }

@@ -26,6 +26,17 @@ export interface ProfileOptions {
   call(): JobCall;
 }
 
+/**
+ * The two words of the texts that try the server. To find out whether it cuts, they say both in turn, and in their last
+ * eighth one of them.
+ */
+const SAYINGS = ['a', 'z'] as const;
+
+/** Throws, unless the server did its work and the model said something else than was asked for: that is timed, too. */
+function unlessAnswered(error: unknown): void {
+  if (!(error instanceof CallFailed && error.outcome === 'malformed' && error.blame === 'request')) throw error;
+}
+
 /** The profile of a model at a server. Rejects with CallFailed. */
 export async function measureServer({
   scorer,
@@ -35,10 +46,13 @@ export async function measureServer({
   rows,
   call,
 }: ProfileOptions): Promise<CostProfile> {
-  const word = tokenizer.ids('a')[0] ?? 0;
-  const textOf = (tokens: number) => ({ text: 'a '.repeat(tokens).trim(), ids: new Array<number>(tokens).fill(word) });
-  const premiseOf = (tokens: number): Premise => {
-    const { text, ids } = textOf(tokens);
+  const textOf = (tokens: number, word: string = SAYINGS[0]) => ({
+    text: `${word} `.repeat(tokens).trim(),
+    ids: new Array<number>(tokens).fill(tokenizer.ids(word)[0] ?? 0),
+  });
+  // Another text in each round: a server may keep what it has read.
+  const premiseOf = (tokens: number, round: number): Premise => {
+    const { text, ids } = textOf(tokens, SAYINGS[round]);
     const one = textOf(1);
     return { input: ids, inputText: text, instruction: one.ids, instructionText: one.text };
   };
@@ -51,7 +65,9 @@ export async function measureServer({
     let least = Number.POSITIVE_INFINITY;
     for (let round = 0; round < 2; round++) {
       const began = performance.now();
-      await scorer.logits(premiseOf(premiseTokens), choicesOf(choices, choiceTokens), call());
+      await scorer
+        .logits(premiseOf(premiseTokens, round), choicesOf(choices, choiceTokens), call())
+        .catch(unlessAnswered);
       least = Math.min(least, performance.now() - began);
     }
     return least;
@@ -88,8 +104,6 @@ export async function measureServer({
   };
 }
 
-/** The two words of the texts that try the server: they say both in turn, and in their last eighth one of them. */
-const SAYINGS = ['a', 'z'] as const;
 /** Numbers that differ by no more are the same. */
 const NEAR = 1e-3;
 
@@ -100,6 +114,7 @@ const NEAR = 1e-3;
  */
 export async function cutProblem(options: ProfileOptions): Promise<string | undefined> {
   const { scorer, tokenizer, limits, densest, call } = options;
+  if (scorer.coarse === true) return undefined;
   const readOf = (words: readonly string[]) => ({
     text: words.join(' '),
     ids: words.map((word) => tokenizer.ids(word)[0] ?? 0),

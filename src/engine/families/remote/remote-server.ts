@@ -3,7 +3,7 @@
  * and made again where that is safe, and whether it is fit to decide.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { InferenceCalls } from '../../engine.ts';
+import type { InferenceCalls, TokensUsed } from '../../engine.ts';
 import { type FamilyServer, JobStopped, type RunControl, type ServerProblems } from '../family.ts';
 import { CallFailed, reasonOf } from './call-failed.ts';
 import type { CallBounds, CallSize, CallTerms, JobCall } from './calls.ts';
@@ -73,6 +73,7 @@ const noCounts = () => ({
   rows: 0,
   retries: 0,
   seconds: 0,
+  tokens: { in: 0, out: 0 },
 });
 
 /** A server, apart at first. */
@@ -183,7 +184,11 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
     if (within <= 0) throw new CallFailed('timed_out', 'its time was up before it was sent');
     try {
       if (this.#state.kind === 'apart') throw new CallFailed('unavailable', 'there is no connection');
-      const found = await once(this.#state.connection, { signal, within });
+      const used = (tokens: TokensUsed): void => {
+        this.#counts.tokens.in += tokens.in;
+        this.#counts.tokens.out += tokens.out;
+      };
+      const found = await once(this.#state.connection, { signal, within, used });
       this.#counts.outcomes.answered++;
       this.#counts.rows += rows;
       this.#counts.seconds += (performance.now() - began) / 1000;

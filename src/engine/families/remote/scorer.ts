@@ -1,7 +1,7 @@
 /** What a dialect provides to the remote family: a scorer, and what goes in and out of it. */
 import { ChoiceTooLong, InputTooLong, type Premise } from '../family.ts';
 import { CallFailed } from './call-failed.ts';
-import type { JobCall } from './calls.ts';
+import { allTogether, type JobCall } from './calls.ts';
 
 /** Choices with their tokens, within the limit. */
 export interface ReadChoice {
@@ -32,6 +32,42 @@ export interface Scorer {
   prepare(choices: readonly ReadChoice[], call: JobCall): Promise<void>;
   /** Whether a choice's row holds the premise. */
   readonly choiceReadsPremise: boolean;
+  /** Its numbers hardly differ between texts, so they cannot show that a text was cut. */
+  readonly coarse?: boolean;
+}
+
+/**
+ * Asks in up to `count` orders of the choices, at the same time, for a server that favours places. The orders are
+ * rotations of the one given, so they follow from the choices alone; a logit is the mean of those of all orders.
+ * `ask` resolves to logits in the order that it is given.
+ */
+export async function overTurns(
+  choices: readonly ReadChoice[],
+  count: number,
+  call: JobCall,
+  ask: (turned: readonly ReadChoice[], part: JobCall) => Promise<Pick<Logits, 'logits' | 'doubt'>>,
+): Promise<Logits> {
+  const turns = turnsOf(choices.length, count);
+  const answers = await allTogether(turns, call, async (turn, part) => ({
+    turn,
+    ...(await ask([...choices.slice(turn), ...choices.slice(0, turn)], part)),
+  }));
+  const logits = new Float64Array(choices.length);
+  for (const { turn, logits: turned } of answers) {
+    for (const [i, logit] of turned.entries()) {
+      const place = (i + turn) % choices.length;
+      logits[place] = (logits[place] as number) + logit / answers.length;
+    }
+  }
+  return { logits, read: choices.length, doubt: answers.find(({ doubt }) => doubt !== undefined)?.doubt };
+}
+
+/**
+ * How far the order of `count` choices is rotated for each of `turns` requests, evenly; fewer where rotations would be
+ * the same.
+ */
+export function turnsOf(count: number, turns: number): readonly number[] {
+  return [...new Set(Array.from({ length: turns }, (_, i) => Math.floor((i * count) / turns)))];
 }
 
 // What becomes of a text that the server does not read whole: the caller is told so with the server's own counts, where

@@ -5,7 +5,8 @@
  *       "tls": { "ca", "certificate", "key": PEM files, "server_name" }, all of them optional: {} trusts the CAs that
  *              Node trusts,
  *       "token_file": a file that holds a bearer token, or "token_env": a variable UMPIRE_TOKEN_… that does,
- *       "path": of an HTTP server, from the first slash, "health": the path that says whether it is ready }
+ *       "path": of an HTTP server, from the first slash, "health": the path that says whether it is ready,
+ *       "token_header": of an HTTP server, where it wants the token in another header than `authorization` }
  *
  * Without `tls` the connection is in clear. Files lie in the package's folder unless their paths are absolute, and are
  * not listed in `files`: they are read anew for every connection, since they are replaced while the service runs.
@@ -42,10 +43,15 @@ export interface HttpServerOptions extends ServerOptions {
   readonly path: string;
   /** The path that is asked whether the server is ready. */
   readonly health: string;
+  /** The header that holds the token as it is; undefined for `authorization`, where it is a bearer token. */
+  readonly tokenHeader?: string | undefined;
 }
 
 /** The paths that are used unless a package names others. */
 export type HttpPaths = Pick<HttpServerOptions, 'path' | 'health'>;
+
+/** Names of headers that may hold a token. */
+const HEADER_PATTERN = /^(?=.*(auth|key|token))[a-z][a-z0-9-]{0,63}$/;
 
 /** A path that goes into a request's first line as it is. */
 const PATH_PATTERN = /^\/[\w\-.~!$&'()*+,;=:@/?%]{0,1023}$/;
@@ -63,7 +69,8 @@ export function readHttpServer(fields: Checker, paths: HttpPaths): HttpServerOpt
   const server = fields.object('server');
   const path = (field: keyof HttpPaths): string =>
     server.value(field) === undefined ? paths[field] : server.text(field, PATH_PATTERN);
-  const found = { ...commonOf(server), path: path('path'), health: path('health') };
+  const tokenHeader = textIn(server, 'token_header', HEADER_PATTERN);
+  const found = { ...commonOf(server), path: path('path'), health: path('health'), tokenHeader };
   server.refuseOthers();
   return found;
 }

@@ -67,7 +67,7 @@ test('an encoder without a weight for its second vector, and without a template 
 
 test('a dialect that there is not, and none', async (t) => {
   const load = (options: Options) => loadRemote({ options } as never);
-  const message = 'options.dialect must be one of open-inference, rerank, embeddings, system-one';
+  const message = 'options.dialect must be one of open-inference, rerank, embeddings, system-one, chat';
   await t.throwsAsync(load({ dialect: 'grpc' }), { instanceOf: InvalidOptions, message });
   await t.throwsAsync(load({}), { message: 'options.dialect must be a string' });
 });

@@ -7,8 +7,8 @@ import {
   probabilitiesIn,
   readSystemOneOptions,
   type SystemOneVariant,
-  turnsOf,
 } from '../../../../src/engine/families/remote/dialects/system-one.ts';
+import { turnsOf } from '../../../../src/engine/families/remote/scorer.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
 import { type SystemOneServed, systemOneDialect } from '../../support/http-models/system-one.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';

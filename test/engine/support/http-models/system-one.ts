@@ -7,22 +7,26 @@ import { TOO_LONG } from './refusals.ts';
 import type { ServedDialect } from './server.ts';
 import type { SmallEncoder } from './text-models.ts';
 
-/** A decision server. */
-export interface SystemOneServed {
-  readonly variant: 'systemone' | 'decisions';
+/** A model that decides. */
+export interface Decider {
   readonly encoder: SmallEncoder;
+  /** The weight of instructions and state together. */
+  readonly jointWeight: number;
+  readonly temperature: number;
+  /** Added to an option's logit for each option before it: a model that looks at places. */
+  readonly placeBias?: number;
+}
+
+/** A decision server. */
+export interface SystemOneServed extends Decider {
+  readonly variant: 'systemone' | 'decisions';
   readonly model: string;
   /** The most options of a question. */
   readonly options: number;
   /** Tokens of the state. */
   readonly maxTokens: number;
-  /** The weight of instructions and state together. */
-  readonly jointWeight: number;
-  readonly temperature: number;
   /** Digits after the point that probabilities are rounded to; left out, they are not. */
   readonly decimals?: number;
-  /** Added to an option's logit for each option before it: a model that looks at places. */
-  readonly placeBias?: number;
 }
 
 /** One question, whatever the variant. */
@@ -41,25 +45,13 @@ interface Answered {
 
 /** Speaks as such a server does. */
 export function systemOneDialect(served: SystemOneServed): ServedDialect {
-  const { variant, encoder, model, options: most, maxTokens, jointWeight, temperature } = served;
+  const { variant, encoder, model, options: most, maxTokens } = served;
   const own = variant === 'systemone' ? SYSTEM_ONE : DECISIONS;
 
-  const decide = async ({ state, instructions, options }: Question): Promise<Answered> => {
-    const alone = await encoder.vector(encoder.ids(state));
-    const joint = await encoder.vector(encoder.ids(`${instructions}[SEP]${state}`));
-    const premise = unit(alone.map((value, i) => (1 - jointWeight) * value + jointWeight * (joint[i] ?? 0)));
-    const logits: number[] = [];
-    for (const [place, option] of options.entries()) {
-      const vector = await encoder.vector(encoder.ids(option));
-      const cosine = vector.reduce((sum, value, i) => sum + value * (premise[i] ?? 0), 0);
-      logits.push(cosine / temperature + place * (served.placeBias ?? 0));
-    }
-    const highest = Math.max(...logits);
-    const weights = logits.map((logit) => Math.exp(logit - highest));
-    const sum = weights.reduce((all, weight) => all + weight, 0);
-    const exact = weights.map((weight) => weight / sum);
-    return { options, probabilities: exact.map((p) => rounded(p, served.decimals)) };
-  };
+  const decide = async (question: Question): Promise<Answered> => ({
+    options: question.options,
+    probabilities: (await probabilitiesOf(served, question)).map((p) => rounded(p, served.decimals)),
+  });
 
   return {
     path: own.path,
@@ -78,6 +70,26 @@ export function systemOneDialect(served: SystemOneServed): ServedDialect {
       return { status: 200, body: own.write(question, await decide(question), model) };
     },
   };
+}
+
+/** What the model makes of a question: the probability of each option. */
+export async function probabilitiesOf(
+  { encoder, jointWeight, temperature, placeBias = 0 }: Decider,
+  { state, instructions, options }: Omit<Question, 'name'>,
+): Promise<readonly number[]> {
+  const alone = await encoder.vector(encoder.ids(state));
+  const joint = await encoder.vector(encoder.ids(`${instructions}[SEP]${state}`));
+  const premise = unit(alone.map((value, i) => (1 - jointWeight) * value + jointWeight * (joint[i] ?? 0)));
+  const logits: number[] = [];
+  for (const [place, option] of options.entries()) {
+    const vector = await encoder.vector(encoder.ids(option));
+    const cosine = vector.reduce((sum, value, i) => sum + value * (premise[i] ?? 0), 0);
+    logits.push(cosine / temperature + place * placeBias);
+  }
+  const highest = Math.max(...logits);
+  const weights = logits.map((logit) => Math.exp(logit - highest));
+  const sum = weights.reduce((all, weight) => all + weight, 0);
+  return weights.map((weight) => weight / sum);
 }
 
 /** How a variant is written. */

@@ -8,7 +8,6 @@
 import { type Checker, createChecker, readOptions } from '../../../packages/manifest.ts';
 import type { Family, FamilyParts } from '../../family.ts';
 import { CallFailed, malformed } from '../call-failed.ts';
-import { allTogether } from '../calls.ts';
 import { type HttpConnection, openHttpConnection } from '../http/http-connection.ts';
 import { finiteNumber, type JsonObject, listIn, objectOf } from '../http/parse-json.ts';
 import {
@@ -17,12 +16,13 @@ import {
   readCuts,
   readRemoteOptions,
   readTemplate,
+  readTurns,
   type TextName,
   textsOf,
 } from '../options.ts';
 import { createRemoteFamily } from '../remote-family.ts';
 import type { RemoteServer } from '../remote-server.ts';
-import type { Scorer } from '../scorer.ts';
+import { overTurns, type Scorer } from '../scorer.ts';
 import { type HttpPaths, type HttpServerOptions, readHttpServer } from '../server-options.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
@@ -35,9 +35,7 @@ export async function loadSystemOne(parts: FamilyParts): Promise<Family> {
   });
 }
 
-/**
- * A scorer that makes one request for each order. A choice's logit is the mean of the logarithms of its probabilities.
- */
+/** A scorer that makes one request for each order; logits are the logarithms of the probabilities. */
 function createSystemOneScorer(
   server: Pick<RemoteServer<HttpConnection>, 'call'>,
   options: Pick<SystemOneOptions, 'variant' | 'model' | 'permutations' | 'state' | 'instructions'>,
@@ -46,33 +44,19 @@ function createSystemOneScorer(
   return {
     choiceReadsPremise: false,
     async logits(premise, choices, call) {
-      const names = choices.map(({ text }) => text);
       const texts = textsOf(premise);
       const question = { model, state: fill(options.state, texts), instructions: fill(options.instructions, texts) };
-      const answers = await allTogether(turnsOf(names.length, options.permutations), call, (turn, part) => {
-        const turned = [...names.slice(turn), ...names.slice(0, turn)];
-        const body = bodyOf({ ...question, choices: turned }, variant);
-        return server.call({ rows: names.length, bytes: Buffer.byteLength(body) }, part, async (connection, terms) =>
-          probabilitiesIn(await connection.post(body, terms), names, variant),
-        );
+      return await overTurns(choices, options.permutations, call, async (turned, part) => {
+        const names = turned.map(({ text }) => text);
+        const body = bodyOf({ ...question, choices: names }, variant);
+        const size = { rows: names.length, bytes: Buffer.byteLength(body) };
+        return await server.call(size, part, async (connection, terms) => ({
+          logits: logitsOf(probabilitiesIn(await connection.post(body, terms), names, variant)),
+        }));
       });
-      const logits = new Float64Array(names.length);
-      for (const answer of answers.map(logitsOf)) {
-        for (const [i, logit] of answer.entries()) logits[i] = (logits[i] as number) + logit / answers.length;
-      }
-      return { logits, read: names.length };
     },
     async prepare() {},
   };
-}
-
-/**
- * How far the order of `count` choices is rotated for each of `permutations` requests, evenly; fewer where rotations
- * would be the same.
- */
-export function turnsOf(count: number, permutations: number): readonly number[] {
-  const turns = Array.from({ length: permutations }, (_, i) => Math.floor((i * count) / permutations));
-  return [...new Set(turns)];
 }
 
 /** One question to the server: its texts, and the choices in the order in which they are sent. */
@@ -215,8 +199,7 @@ function optionsOf(fields: Checker): SystemOneOptions {
   const choices = has('options') ? fields.integer('options', 2, 300) : DEFAULT_CHOICES;
   if (has('batch'))
     fields.problem('is for rows, and this dialect has none: options says how many choices go at a time', 'batch');
-  const permutations = has('permutations') ? fields.integer('permutations', 1, 4) : 1;
-  if (permutations === 3) fields.problem('must be 1, 2 or 4', 'permutations');
+  const permutations = readTurns(fields, 'permutations');
   const needsTokenizer = readCuts(fields) === 'silently';
   const templates = has('templates') ? fields.object('templates') : createChecker({}, 'options.templates', []);
   const options: SystemOneOptions = {

@@ -13,8 +13,10 @@ export interface HttpClientOptions {
   readonly address: string;
   /** Undefined for a connection in clear. */
   readonly tls: TlsCredentials | undefined;
-  /** A bearer token that is sent with every request. */
+  /** A token that is sent with every request. */
   readonly token: string | undefined;
+  /** The header that it is sent in as it is; left out, it is a bearer token. */
+  readonly tokenHeader?: string | undefined;
   /** Requests in flight, not counting those that ask for readiness. */
   readonly requests: number;
   /** The largest body of an answer. */
@@ -51,7 +53,14 @@ const LONGEST_IDLE = 4000;
 const HEADER_BYTES = 16_384;
 
 /** Connects with the first call. */
-export function createHttpClient({ address, tls, token, requests, answerBytes }: HttpClientOptions): HttpClient {
+export function createHttpClient({
+  address,
+  tls,
+  token,
+  tokenHeader,
+  requests,
+  answerBytes,
+}: HttpClientOptions): HttpClient {
   const colon = address.lastIndexOf(':');
   const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
   const port = Number(address.slice(colon + 1));
@@ -75,7 +84,8 @@ export function createHttpClient({ address, tls, token, requests, answerBytes }:
     'accept-encoding': 'identity',
     'user-agent': 'umpire',
     ...(tls?.serverName !== undefined && { host: `${tls.serverName}:${port}` }),
-    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(token !== undefined &&
+      (tokenHeader === undefined ? { authorization: `Bearer ${token}` } : { [tokenHeader]: token })),
   };
 
   return {

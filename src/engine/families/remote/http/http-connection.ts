@@ -9,7 +9,7 @@ import type { Connection } from '../remote-server.ts';
 import { type HttpServerOptions, readCredentials, readToken } from '../server-options.ts';
 import { failureOf, readinessOf } from './answers.ts';
 import { createHttpClient } from './http-client.ts';
-import { parseJson } from './parse-json.ts';
+import { parseJson, usageIn } from './parse-json.ts';
 
 /** A connection that JSON is sent over. */
 export interface HttpConnection extends Connection {
@@ -39,12 +39,13 @@ export async function openHttpConnection(
   { server, bounds }: HttpConnectionOptions,
   folder: string,
 ): Promise<HttpConnection> {
-  const { address, path, health } = server;
+  const { address, path, health, tokenHeader } = server;
   const token = await readToken(server.token, folder);
   const client = createHttpClient({
     address,
     tls: await readCredentials(server.tls, folder),
     token,
+    tokenHeader,
     requests: bounds.requests,
     answerBytes: bounds.messageBytes,
   });
@@ -65,7 +66,9 @@ export async function openHttpConnection(
     async post(body, terms) {
       const answer = await client.exchange({ method: 'POST', path, body }, terms);
       if (answer.status !== 200) throw failureOf(answer, path, token);
-      return parseJson(answer.body);
+      const said = parseJson(answer.body);
+      terms.used?.(usageIn(said));
+      return said;
     },
     close: () => client.close(),
   };

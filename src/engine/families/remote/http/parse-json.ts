@@ -2,6 +2,7 @@
  * Reads JSON that a server wrote. Functions that read a part of an answer throw CallFailed `malformed` for a value that
  * has another form.
  */
+import type { TokensUsed } from '../../../engine.ts';
 import { malformed } from '../call-failed.ts';
 
 /** The deepest nesting that is read: answers of all dialects nest less. */
@@ -18,7 +19,8 @@ export function parseJson(body: Buffer): unknown {
     return JSON.parse(body.toString('utf8'));
   } catch {
     // The parser's own message would quote the answer.
-    throw malformed('the answer is not JSON');
+    const isStream = /^(data|event|:)/.test(body.toString('latin1', 0, 5));
+    throw malformed(isStream ? 'the answer is a stream, though none was asked for' : 'the answer is not JSON');
   }
 }
 
@@ -43,8 +45,8 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A value as an object. */
 export function objectOf(value: unknown): JsonObject {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed('the answer is no object');
-  return value as JsonObject;
+  if (!isRecord(value)) throw malformed('the answer is no object');
+  return value;
 }
 
 /** A value as a list; `name` is for the message. */
@@ -75,4 +77,18 @@ export function inOrder<T>(items: readonly unknown[], count: number, read: (item
     found.set(index, read(item));
   }
   return Array.from({ length: count }, (_, i) => found.get(i) as T);
+}
+
+/** What an answer's `usage` says of tokens, in either naming; what it does not say, or not as a whole number, is 0. */
+export function usageIn(answer: unknown): TokensUsed {
+  const usage = isRecord(answer) && isRecord(answer.usage) ? answer.usage : {};
+  const count = (value: unknown): number => (Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : 0);
+  return {
+    in: count(usage.prompt_tokens ?? usage.input_tokens),
+    out: count(usage.completion_tokens ?? usage.output_tokens),
+  };
+}
+
+function isRecord(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
