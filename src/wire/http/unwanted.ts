@@ -14,10 +14,7 @@ import { type HttpRequest, isHttp2 } from './messages.ts';
  * again.
  */
 const AT_ONCE = 64 * 1024;
-/**
- * How many pieces of all rests together are read in an interval, and its milliseconds. A piece is at most what one read
- * of a socket returns (64 KiB), so this is 25 MB/s.
- */
+/** How many pieces of that size are read of all rests together in an interval, and its milliseconds: 25 MB/s. */
 const PIECES = 4;
 const INTERVAL = 10;
 
@@ -43,6 +40,7 @@ export function throwRestAway(request: HttpRequest): void {
   request.on('data', ({ length }: Buffer) => {
     free -= length;
     if (free > 0) return;
+    free = AT_ONCE;
     request.pause();
     waiting.add(request);
     timer ??= setInterval(readOn, INTERVAL).unref();

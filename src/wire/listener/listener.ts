@@ -63,6 +63,12 @@ export interface Listener {
 const FIRST_REQUEST_TIME = 100;
 
 /**
+ * Milliseconds for which a connection is kept while the port closes, once its last answer has left: the peer may read
+ * slowly, or may never close its end.
+ */
+const LINGER_TIME = 5000;
+
+/**
  * Milliseconds that a round of the event loop with nothing to do takes at most, and those after which no such
  * round is waited for.
  */
@@ -75,7 +81,12 @@ const BACKLOG = 1024;
 /** A listener that accepts nothing before `listen`. */
 export function createListener({ dispatch, logger, holdings, tls }: ListenerOptions): Listener {
   const sessions = new SessionWatch();
-  const sockets = new Set<Socket>();
+  /** Since when nothing has been left to answer on a connection, as was seen while the port closes; else infinite. */
+  const sockets = new Map<Socket, number>();
+  const track = (socket: Socket): void => {
+    sockets.set(socket, Number.POSITIVE_INFINITY);
+    socket.once('close', () => sockets.delete(socket));
+  };
   /** Those whose protocol has not shown yet. */
   const unknown = new Set<Socket>();
   const pipelines = new Pipelines();
@@ -90,7 +101,7 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
     sessions.add(session);
   };
   const odd: OddHttp2 = { dispatch: counted, raw, onSession, holdings };
-  const secure = tls === undefined ? undefined : createTlsServer(tls, odd, pipelines);
+  const secure = tls === undefined ? undefined : createTlsServer(tls, odd, pipelines, track);
   const speak = secure === undefined ? createSniffer({ http1, unknown, odd, pipelines }) : createTlsFront(secure);
   const server: Server = createNetServer(
     { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE },
@@ -100,8 +111,7 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
       if (typeof server.address() === 'string') nameLocalPeer(socket);
       const connection = holdings.accept(socket);
       if (connection === undefined) return;
-      sockets.add(socket);
-      socket.once('close', () => sockets.delete(socket));
+      track(socket);
       speak(socket, connection.line);
     },
   );
@@ -123,10 +133,13 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
       for (const socket of unknown) socket.destroy();
       const timer = setTimeout(() => {
         sessions.destroyAll();
-        for (const socket of sockets) socket.destroy();
+        for (const socket of sockets.keys()) socket.destroy();
       }, graceEnds - performance.now());
       // A keep-alive connection whose last response is under way becomes idle later.
-      const sweep = setInterval(() => http1Connections.closeIdleConnections(), 50);
+      const sweep = setInterval(() => {
+        http1Connections.closeIdleConnections();
+        cutAnswered(sockets, pipelines);
+      }, 50);
       await closed;
       clearTimeout(timer);
       clearInterval(sweep);
@@ -140,6 +153,16 @@ export function createListener({ dispatch, logger, holdings, tls }: ListenerOpti
       sessions.closeIdle();
     },
   };
+}
+
+/** Cuts the connections on which nothing has been left to answer for long enough. */
+function cutAnswered(sockets: Map<Socket, number>, pipelines: Pipelines): void {
+  const now = performance.now();
+  for (const [socket, since] of sockets) {
+    const isAnswered = socket.writableFinished || pipelines.hasOnlyRest(socket);
+    sockets.set(socket, isAnswered ? Math.min(since, now) : Number.POSITIVE_INFINITY);
+    if (now - since > LINGER_TIME) socket.destroy();
+  }
 }
 
 let localPeers = 0;
@@ -224,7 +247,12 @@ function createTlsFront(secure: Http2SecureServer): (socket: Socket) => void {
   return (socket) => turns.take(socket, turns.arrived(), () => void secure.emit('connection', socket));
 }
 
-function createTlsServer(tls: TlsFiles, odd: OddHttp2, pipelines: Pipelines): Http2SecureServer {
+function createTlsServer(
+  tls: TlsFiles,
+  odd: OddHttp2,
+  pipelines: Pipelines,
+  track: (socket: Socket) => void,
+): Http2SecureServer {
   const options = {
     ...HTTP2_OPTIONS,
     ...HTTP1_OPTIONS,
@@ -238,6 +266,7 @@ function createTlsServer(tls: TlsFiles, odd: OddHttp2, pipelines: Pipelines): Ht
   server.on('secureConnection', (socket) => {
     const connection = odd.holdings.bind(socket);
     if (connection === undefined) return;
+    track(socket);
     const { line } = connection;
     readInTurns(socket, socket.alpnProtocol === 'h2' ? line.sessions : line.sockets);
     if (socket.alpnProtocol !== 'h2') pipelines.add(socket, line);

@@ -81,6 +81,11 @@ export class Pipelines {
     this.#all.delete(socket);
     socket.off('readable', pipeline.wake).off('resume', pipeline.wake).resume();
   }
+
+  /** Whether nothing but the rest of a request arrives on a connection, whose answer has left. */
+  hasOnlyRest(socket: Socket): boolean {
+    return this.#all.get(socket)?.open === 0 && (socket as Http1Socket).parser?.incoming?.complete === false;
+  }
 }
 
 /** Gives the parser one piece, if it may have one. Returns whether there is another. */

@@ -107,6 +107,21 @@ test('the service reads what it has refused at that pace, and answers others mea
   t.true(performance.now() - began > (1000 * 14 * MIB) / PACE);
 });
 
+test('a rest in chunks is read at that pace, too', async (t) => {
+  const service = await startService();
+  t.teardown(() => service.stop());
+  const began = performance.now();
+  const sent = request({ port: service.port, host: '127.0.0.1', path: '/nowhere', method: 'POST' });
+  for (let each = 0; each < 10; each += 1) sent.write(Buffer.alloc(MIB));
+  sent.end();
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+  t.is(answer.statusCode, 404);
+  await once(answer.resume(), 'close');
+  await once(sent, 'close');
+  // In the small pieces in which requests are read it took half a minute.
+  t.true(performance.now() - began < 15_000);
+});
+
 test('an answer before a large rest is the last of its connection, and is not lost', async (t) => {
   const service = await startService();
   t.teardown(() => service.stop());

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { connect as connectSession } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { connect as connectSecure } from 'node:tls';
@@ -6,6 +7,7 @@ import { VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { callGrpc, openGrpc } from '../../support/grpc.ts';
 import { decide, openSession, parseAnswers, send, sendH2 } from '../../support/http.ts';
+import { frame, headers, PREFACE, request, TYPE } from '../../support/http2-frames.ts';
 import { createScriptedEngine, descending, type ScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 
@@ -99,6 +101,35 @@ test('a stop cuts what has not finished after its grace', async (t) => {
   await stopped;
   grpc.close();
 });
+
+for (const tls of [false, true])
+  test(`a stop ${tls ? 'behind TLS ' : ''}does not wait for peers whose answers have left and who neither end nor close`, async (t) => {
+    const { certFile, keyFile } = makeCertificate('drain');
+    const env: Record<string, string> = tls ? { TLS_CERT: certFile, TLS_KEY: keyFile } : {};
+    const service = await startService(env, { engine: createScriptedEngine() });
+    const opened = async (protocol: string, ...parts: readonly (string | Buffer)[]): Promise<Socket> => {
+      const place = { port: service.port, host: '127.0.0.1', allowHalfOpen: true };
+      const socket = tls
+        ? connectSecure({ ...place, rejectUnauthorized: false, ALPNProtocols: [protocol] })
+        : connect(place);
+      for (const part of parts) socket.write(part);
+      socket.on('error', () => {});
+      await once(socket, 'data');
+      return socket.resume();
+    };
+    const post = 'POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+    const sockets = await Promise.all([
+      opened('http/1.1', `${post}Transfer-Encoding: chunked\r\n\r\n400000\r\n`, Buffer.alloc(4 << 20)),
+      opened('http/1.1', `${post.replace('/v1/decisions', '/nowhere')}Content-Length: 50000\r\n\r\n{`),
+      opened('h2', PREFACE, frame(TYPE.settings, 0), headers(1, request('GET', '/health/live'))),
+    ]);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const startedAt = performance.now();
+    await service.stop();
+    // The grace is 30 s.
+    t.true(performance.now() - startedAt < 12_000);
+    for (const socket of sockets) socket.destroy();
+  });
 
 test('while draining, an idle HTTP/2 session is pinged, and told to go with the one more request that it serves', async (t) => {
   const service = await startService({ UMPIRE_DRAIN_DELAY: '1' }, { engine: createScriptedEngine() });
