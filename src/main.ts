@@ -3,6 +3,7 @@ import { type App, createApp } from './app.ts';
 import { ConfigError, readConfig } from './config.ts';
 import { createLogSink } from './logger.ts';
 import { StoreUnavailable } from './stores/stores.ts';
+import { tryPlace } from './wire/listener/http1-server.ts';
 
 process.title = 'umpire';
 
@@ -27,6 +28,15 @@ async function exit(status: number): Promise<never> {
 function fail(error: unknown, message: string): Promise<never> {
   if (error instanceof StoreUnavailable) logger.fatal({}, `${message}: ${error.message}; see UMPIRE_DATA_DIR`);
   else logger.fatal({ err: error }, message);
+  return exit(1);
+}
+
+function cannotListen(error: unknown): Promise<never> {
+  const { code, port: number, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
+  if (code !== 'EADDRINUSE') return fail(error, 'cannot listen');
+  // No stack trace: it would not say who has the port. That of a Unix socket is -1.
+  const taken = number === undefined || number < 0 ? address : number;
+  logger.fatal({ reason: code, port: taken }, `port ${taken} is taken: PORT and UMPIRE_METRICS_PORT name others`);
   return exit(1);
 }
 
@@ -60,6 +70,10 @@ process.on('uncaughtException', (error) => {
   void drain(app);
 });
 
+// Said before anything is loaded; the places are taken once there is something to answer with.
+for (const port of [config.port, config.metricsPort])
+  if (port !== undefined) await tryPlace({ port, host: config.host }).catch(cannotListen);
+
 app = await createApp(config, logger, { droppedLogLines: dropped }).catch((error: unknown) =>
   fail(error, 'cannot start'),
 );
@@ -92,13 +106,6 @@ process.on('SIGHUP', () => {
   }
 });
 
-const port = await app.start().catch((error: unknown) => {
-  const { code, port: number, address } = error as NodeJS.ErrnoException & { port?: number; address?: string };
-  if (code !== 'EADDRINUSE') return fail(error, 'cannot listen');
-  // No stack trace: it would not say who has the port. That of a Unix socket is -1.
-  const taken = number === undefined || number < 0 ? address : number;
-  logger.fatal({ reason: code, port: taken }, `port ${taken} is taken: PORT and UMPIRE_METRICS_PORT name others`);
-  return exit(1);
-});
+const port = await app.start().catch(cannotListen);
 // The port tells several servers on one machine apart.
 process.title = `umpire ${port === 0 ? config.port : port}`;

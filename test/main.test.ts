@@ -1,7 +1,7 @@
 /** The server as an operator meets it: a process with an environment, signals, an exit status and a log. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { connect as connectSecure } from 'node:tls';
@@ -53,21 +53,26 @@ test('settings that cannot be used: all of them are named, and the status is 1',
     t.regex(stderr, new RegExp(`^  ${name}: `, 'm'));
 });
 
-test('a port that is taken: said in the log, and the status is 1', async (t) => {
-  const holder = createServer();
-  const port = await listen(holder);
-  const { status, stdout } = await runToEnd({
-    PORT: String(port),
-    HOST: '127.0.0.1',
-    UMPIRE_DATA_DIR: temporaryFolder(),
-    UMPIRE_ENGINES: '1',
+for (const setting of ['PORT', 'UMPIRE_METRICS_PORT'])
+  test(`a ${setting} that is taken: said in the log before anything is loaded, and the status is 1`, async (t) => {
+    const holder = createServer();
+    const port = await listen(holder);
+    const folder = join(temporaryFolder(), 'data');
+    const { status, stdout } = await runToEnd({
+      PORT: '0',
+      [setting]: String(port),
+      HOST: '127.0.0.1',
+      UMPIRE_DATA_DIR: folder,
+      UMPIRE_LISTEN_WHEN: 'ready',
+    });
+    t.is(status, 1);
+    const [line, ...others] = linesOf(stdout);
+    t.is(line?.msg, `port ${port} is taken: PORT and UMPIRE_METRICS_PORT name others`);
+    t.false('err' in (line ?? {}));
+    t.deepEqual(others, []);
+    t.false(existsSync(folder));
+    holder.close();
   });
-  t.is(status, 1);
-  const [line] = linesOf(stdout).filter(({ level }) => level === 'fatal');
-  t.is(line?.msg, `port ${port} is taken: PORT and UMPIRE_METRICS_PORT name others`);
-  t.false('err' in (line ?? {}));
-  holder.close();
-});
 
 test('a folder for the store that cannot be one: said in a line, without a stack', async (t) => {
   const { status, stdout } = await runToEnd({ PORT: '0', UMPIRE_DATA_DIR: import.meta.filename, UMPIRE_ENGINES: '1' });

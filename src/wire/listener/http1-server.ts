@@ -1,7 +1,7 @@
 /** The HTTP/1.1 server behind the port. It never listens itself: sockets are handed to it. */
 import { chmodSync, lstatSync, readFileSync, statSync, unlinkSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, connect, type Server as NetServer } from 'node:net';
+import { type AddressInfo, connect, createServer as createNetServer, type Server as NetServer } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import {
   CHECK_INTERVAL,
@@ -66,6 +66,13 @@ export async function listen(server: NetServer, place: Place): Promise<Place> {
     unlinkSync(place.port);
     return await open(server, place);
   }
+}
+
+/** Takes a place and gives it back. @throws the system's error if it is not available. */
+export async function tryPlace(place: Place): Promise<void> {
+  const server = createNetServer();
+  await listen(server, place);
+  await new Promise((resolve) => server.close(resolve));
 }
 
 function open(server: NetServer, { port, host, backlog = 511 }: Place): Promise<Place> {
