@@ -1,4 +1,4 @@
-/** The README is true: every command in it runs, and its answer is the real one. So is the table of errors. */
+/** The README is true: every command runs, its answer is the real one. So are its picture and the table of errors. */
 import { execFile, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
@@ -33,11 +33,8 @@ async function untilReady(port: number): Promise<void> {
 test('every command runs, in the order of the page, on what the quick start serves', async (t) => {
   // Models are loaded and learned from by five commands, beside all other tests.
   t.timeout(600_000);
-  const [quickstart, verify, ...others] = commands;
+  const [quickstart, ...others] = commands;
   t.is(quickstart, 'npm run quickstart');
-  // This test is a part of it: that it exists and is what CI runs is all that can be shown from inside.
-  t.is(verify, 'npm run verify');
-  t.regex(await readFile(new URL('.ci/run', root), 'utf8'), /npm run verify/);
 
   const port = await freePort();
   const env = newUserEnv({
@@ -80,6 +77,22 @@ test('every command runs, in the order of the page, on what the quick start serv
     process.kill(-(server.pid as number), 'SIGTERM');
     await exited;
   }
+});
+
+test('the picture has the figures of the page that names their sources', async (t) => {
+  const page = await readFile(new URL('bench/results/2026-11-27-comparison.md', root), 'utf8');
+  const picture = await readFile(new URL('docs/comparison.svg', root), 'utf8');
+  const figures = [...page.matchAll(/^\|[^|]*\| (\.\d+) \| (\.\d+) \|/gm)].flatMap(([, ...pair]) => pair);
+  t.is(figures.length, 14);
+  t.deepEqual(
+    [...picture.matchAll(/>(\d+) %</g)].map(([, figure]) => figure),
+    figures.map((figure) => (100 * Number(figure)).toFixed()),
+  );
+});
+
+test('CI runs what CONTRIBUTING says', async (t) => {
+  for (const file of ['CONTRIBUTING.md', '.ci/run'])
+    t.regex(await readFile(new URL(file, root), 'utf8'), /npm run verify$/m);
 });
 
 test('the table of errors has every code that REST can send, under its status and type', async (t) => {
