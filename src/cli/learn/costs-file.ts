@@ -41,17 +41,18 @@ export async function costsIn(file: string, choices: readonly string[]): Promise
   };
 }
 
-/** What costs least, as lines for a terminal and as the fields of `--json`; nothing without costs. */
+/** What costs least, also as lines for a terminal and as the fields of `--json`; nothing without costs. */
 export function costFigures(
   answers: readonly JudgedAnswer[],
   choices: readonly string[],
   costs: Costs | undefined,
-): { readonly lines: readonly string[]; readonly plain: object } {
-  if (costs === undefined) return { lines: [], plain: {} };
+): { readonly lines: readonly string[]; readonly plain: object; readonly found: Cheapest | undefined } {
+  if (costs === undefined) return { lines: [], plain: {}, found: undefined };
   const found = cheapest(answers, choices, costs);
   const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
   const { value, low, high } = found.cost;
   return {
+    found,
     lines: costLines(found),
     plain: {
       costs: { cost: value, low, high, acting_on_all: found.actingOnAll, asking_always: found.askingAlways },

@@ -93,7 +93,16 @@ export const EVALUATE_COMMAND: Command = {
       terminal.err('the catalog keeps no examples: if it learned from these, it seems far better here than it is');
     const quality = qualityOf(answers);
     const cost = costFigures(answers, record.choices.toSorted(), costs);
-    const report = { catalog, model: name, file: path, date: new Date(), quality, answers, examples };
+    const report = {
+      catalog,
+      model: name,
+      file: path,
+      date: new Date(),
+      quality,
+      answers,
+      examples,
+      cheapest: cost.found,
+    };
     if (values.report !== undefined) await writeFile(values.report, reportPage(report));
     if (values.json === true) terminal.out(JSON.stringify({ model: name, ...plain(quality, examples), ...cost.plain }));
     else for (const line of [...lines(name, quality, examples), ...cost.lines]) terminal.out(line);

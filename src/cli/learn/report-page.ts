@@ -2,6 +2,7 @@
  * The quality of answers, as `umpire evaluate` shows it: lines for a terminal, and the page of `--report`,
  * self-contained HTML for somebody who decides whether to rely on the answers.
  */
+import type { Cheapest } from '../../learning/costs.ts';
 import {
   type AnswerQuality,
   type JudgedAnswer,
@@ -25,6 +26,8 @@ export interface Report {
   readonly answers: readonly JudgedAnswer[];
   /** Those that were answered, in the same order. */
   readonly examples: readonly Example[];
+  /** What costs least; undefined where no costs are known. */
+  readonly cheapest: Cheapest | undefined;
 }
 
 /** Pixels of a side of the chart's plotting area. */
@@ -33,10 +36,11 @@ const SIZE = 300;
 const MOST_IN_MATRIX = 12;
 /** The page's style sheet, within the page, since it loads nothing. */
 const STYLE =
-  'body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff;overflow-wrap:anywhere}h1{line-height:1.2}div{overflow-x:auto}table{border-collapse:collapse;overflow-wrap:normal}td,th{padding:.25rem .8rem .25rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #ddd}svg{max-width:100%;height:auto}.facts{color:#555}.main{font-size:1.15em}';
+  'body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff;overflow-wrap:anywhere}h1{line-height:1.2}div{overflow-x:auto}li{margin-left:-1.2rem}table{border-collapse:collapse;overflow-wrap:normal}td,th{padding:.25rem .8rem .25rem 0;text-align:left;vertical-align:top;border-bottom:1px solid #ddd}svg{max-width:100%;height:auto}.facts{color:#555}.main{font-size:1.15em}@media(max-width:40rem){td,th{font-size:.85em;padding-right:.5rem}}';
 
 /** The report as one HTML document that loads nothing else. */
-export function reportPage({ catalog, model, file, date, quality, answers, examples }: Report): string {
+export function reportPage(report: Report): string {
+  const { catalog, model, file, date, quality, answers, examples, cheapest } = report;
   const { answers: count, accuracy, thresholds, choices, confusions } = quality;
   const questions = [...new Set(examples.map(({ instruction }) => instruction))];
   const title = catalog === undefined ? 'How good the answers are' : `How good the answers of ${catalog} are`;
@@ -50,20 +54,20 @@ export function reportPage({ catalog, model, file, date, quality, answers, examp
 <title>${escaped(title)}</title><style>${STYLE}</style></head><body>
 <h1>${escaped(title)}</h1>
 <p class="facts">${date.toISOString().slice(0, 10)}. ${count} texts of ${escaped(file)}, whose right answers are known, decided with ${escaped(model)}. ${escaped(questions.length === 1 ? `Question: ${questions[0]}` : `${questions.length} questions.`)}</p>
-<p class="main">Of ${count} texts, ${hitsOf(accuracy, count)} got the right answer: ${percent(accuracy.share)}. From ${count} texts it follows that of all such texts between ${whole(accuracy.low)} and ${percent(accuracy.high)} are likely to be answered right.</p>
+<p class="main">Of ${count} texts, ${hitsOf(accuracy, count)} got the right answer: ${percent(accuracy.share)}. From ${count} texts it follows that of all such texts between ${whole(accuracy.low)} and ${percent(accuracy.high)} are likely to be answered right. ${escaped(likeliest(choices, count))}</p>
 <p class="main">${advice(thresholds, count)}</p>
 <h2>When to act on an answer</h2>
 <p>Each answer has a confidence from 0 to 1. The higher the confidence from which on you act, the more answers are right there, and the more texts a person has to read.</p>
 ${table(
-  ['To be right', 'Act from', 'Texts acted on', 'Texts for a person', 'Right of those acted on (95 % interval)'],
+  ['To be right', 'Act from', 'Acted on', 'For a person', 'Right of those acted on (95 % interval)'],
   thresholds.map(({ target, found }) => {
-    if (found === undefined) return [percent(target), 'no confidence is enough', '0', String(count), ''];
+    if (found === undefined) return [percent(target), 'never', '0', String(count), ''];
     const acted = Math.round(found.coverage * count);
     const right = rightOf(hitsOf(found.accuracy, acted), acted, found.accuracy);
     return [percent(target), found.threshold.toFixed(3), acted, count - acted, right];
   }),
 )}
-<h2>Each choice</h2>
+${cheapest === undefined ? '' : costs(cheapest)}<h2>Each choice</h2>
 <p>The choices with the most mistakes come first. Found: of the texts that belong there, how many were sent there. Wrongly answered: how many of the other texts were sent there.</p>
 ${table(
   ['Choice', 'Found (95 % interval)', 'Wrongly answered'],
@@ -75,16 +79,14 @@ ${table(
     wrongly === undefined ? '' : `${hitsOf(wrongly, others)} of ${others}`,
   ]),
 )}
-<h2>Wrong answers</h2><p>The most frequent mistakes, with some of the texts.</p>
-${table(
-  ['Belongs to', 'Sent to', 'Texts', 'Some of them'],
-  confusions.map(({ label, choice, count: times, places }) => [
-    label,
-    choice,
-    times,
-    places.map((place) => `“${short(examples[place]?.input ?? '')}” (line ${examples[place]?.line})`).join(' '),
-  ]),
-)}
+<h2>Wrong answers</h2>${confusions.length === 0 ? '<p>None.</p>' : '<p>The most frequent mistakes, with some of the texts.</p>'}
+${confusions
+  .map(({ label, choice, count: times, places }) => {
+    const texts = places.map((place) => `“${short(examples[place]?.input ?? '')}” (line ${examples[place]?.line})`);
+    const sent = `${times} of ${escaped(label)} ${times === 1 ? 'was' : 'were'} sent to ${escaped(choice)}:`;
+    return `<p>${sent}</p><ul>${texts.map((text) => `<li>${escaped(text)}</li>`).join('')}</ul>`;
+  })
+  .join('\n')}
 <h2>Does a confidence mean what it says?</h2>
 <p>Each point is a group of texts with a similar confidence; the line through it is the interval in which their true share of right answers lies. On the dashed line, eight of ten answers with a confidence of .8 are right. Below it, answers are less often right than they seem.</p>
 ${chart(bins)}
@@ -110,6 +112,31 @@ function matrix(answers: readonly JudgedAnswer[], names: readonly string[]): str
   const rows = names.map((row) => [row, ...names.map((column) => count(row, column) || '·')]);
   return `<h2>All answers</h2><p>A row for each choice to which texts belong, a column for each to which they were sent.</p>
 ${table(['', ...names], rows)}`;
+}
+
+/** What always the most frequent choice would get: less than that is worth nothing. */
+function likeliest(choices: AnswerQuality['choices'], count: number): string {
+  const [most] = choices.toSorted((a, b) => b.texts - a.texts);
+  return most === undefined
+    ? ''
+    : `Always the most frequent choice, ${most.choice}, would be right for ${most.texts}: ${percent(most.texts / count)}.`;
+}
+
+/** What costs least, beside a person who decides everything and answers that are all acted on. */
+function costs({ thresholds, cost, actingOnAll, askingAlways }: Cheapest): string {
+  const [least, alone] = [Math.min(actingOnAll, askingAlways), actingOnAll < askingAlways];
+  const said = (value: number): string => (Number.isFinite(value) ? value.toFixed(3) : 'never');
+  const verdict =
+    cost.value < least
+      ? 'Act by the table.'
+      : `That is no less than what it costs if ${alone ? 'every answer is acted on: act on all' : 'a person decides each text: let a person decide'}.`;
+  return `<h2>What costs least</h2>
+<p>A text costs ${askingAlways.toFixed(2)} if a person decides each and ${actingOnAll.toFixed(2)} if every answer is acted on. With the table, where a person decides what is less sure, it costs ${cost.value.toFixed(2)} (95 % interval ${cost.low.toFixed(2)} to ${cost.high.toFixed(2)}). ${verdict}</p>
+${table(
+  ['Answer', 'Act from', '95 % interval'],
+  [...thresholds].map(([choice, { value, low, high }]) => [choice, said(value), `${said(low)} to ${said(high)}`]),
+)}
+`;
 }
 
 /** What to do, in a sentence: where nine of ten are right, or else why nowhere. */

@@ -59,8 +59,14 @@ test('measures what a service answers, also by a catalog, for whoever has a key'
 test('--costs finds what costs least, and decide --sure marks by it', async (t) => {
   const url = await start(t);
   const costs = newFile('{"person": 1, "wrong": 4, "mistakes": [{"choice": "green", "cost": 1000}]}');
-  const measured = await evaluate(url, [...BY_CHOICES, '--costs', costs, file]);
+  const report = `${costs}.html`;
+  const measured = await evaluate(url, [...BY_CHOICES, '--costs', costs, '--report', report, file]);
   t.is(measured.status, 0, measured.err);
+  const [, acting, asking] = /([\d.]+) if every answer is acted on, ([\d.]+) if none is/.exec(measured.out) ?? [];
+  const said = `${Number(asking).toFixed(2)} if a person decides each and ${Number(acting).toFixed(2)} if every answer`;
+  const html = readFileSync(report, 'utf8');
+  t.true(html.includes(`<h2>What costs least</h2>\n<p>A text costs ${said} is acted on.`), html);
+  t.is(html.match(/<td>(never|[\d.]+) to (never|[\d.]+)<\/td>/g)?.length, CHOICES.length);
   t.regex(measured.out, /\nwhat costs least:\nact at or above +95 % interval +on the answer\n/);
   t.regex(measured.out, /\ncost of a text: [\d.]+ \(95 % interval [\d.]+ to [\d.]+\); .* 1\.000 if none is\n$/);
   const sureFile = newFile((await evaluate(url, [...BY_CHOICES, '--costs', costs, '--json', file])).out);

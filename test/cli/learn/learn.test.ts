@@ -239,6 +239,8 @@ test('evaluate reads CSV, prints thresholds and confusions, and writes a page th
   const words = html.replaceAll('&nbsp;', ' ');
   t.regex(words, /30 texts of .*e\.csv, whose right answers are known, decided with tiny@r1\. Question: which</);
   t.regex(words, /Of 30 texts, \d+ got the right answer: [\d.]+ %\. .* between [\d.]+ and [\d.]+ % are likely/);
+  t.regex(words, /Always the most frequent choice, .*, would be right for 10: 33\.3 %\./);
+  t.regex(words, /<p>\d+ of .* (was|were) sent to .*:<\/p><ul><li>“/);
   t.regex(words, /Act on answers with a confidence of [\d.]+ or more|At no confidence are nine of ten answers right/);
   t.regex(words, /<td>abc<\/td><td>\d+ of 10 \([\d.]+ to [\d.]+ %\)<\/td><td>\d+ of 20<\/td>/);
   t.regex(words, /“mno, &quot;\d+&quot;” \(line \d+\)/);
