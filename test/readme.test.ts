@@ -1,9 +1,11 @@
 /** The README is true: every command runs, its answer is the real one. So are its picture and the table of errors. */
 import { execFile, spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { ERROR_TABLE } from '../src/domain/errors.ts';
+import { listPackages } from '../src/engine/package-tools/check.ts';
 import { newUserEnv } from './support/new-user.ts';
 import { freePort } from './support/redis.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
@@ -88,6 +90,15 @@ test('the picture has the figures of the page that names their sources', async (
     [...picture.matchAll(/>(\d+) %</g)].map(([, figure]) => figure),
     figures.map((figure) => (100 * Number(figure)).toFixed()),
   );
+});
+
+test('each model of the table says its languages', async (t) => {
+  const named = [...readme.matchAll(/^\| \[([\w-]+)\]\(models\/[\w-]+\/(r\d+)\//gm)].map(
+    ([, id, revision]) => `${id}@${revision}`,
+  );
+  const shipped = await listPackages(fileURLToPath(new URL('models', root)));
+  t.deepEqual(shipped.map(({ id, revision }) => `${id}@${revision}`).toSorted(), named.toSorted());
+  for (const { id, languages } of shipped) t.true(languages.includes('en'), id);
 });
 
 test('CI runs what CONTRIBUTING says', async (t) => {

@@ -33,6 +33,7 @@ def main() -> None:
         "owned_by": "umpire",
         "status": "ready",
         "default": True,
+        "languages": ["en"],
         "limits": {"input_tokens": 500, "candidate_tokens": 96, "choices": 300},
         "files": {
             name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()

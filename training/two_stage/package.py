@@ -131,6 +131,8 @@ FILES = (
 )
 # What a package is called, by what its stage B is grown from.
 IDS = {"minilm": "umpire-mini", "mpnet": "umpire-base", "e5": "umpire-multi"}
+# The languages that it was measured in.
+LANGUAGES = {"minilm": "en", "mpnet": "en", "e5": "ar da de en es fr hi id it ja nl pl pt ru sr tr zh"}
 
 
 def numbers(stack: Stack) -> dict:
@@ -156,6 +158,7 @@ def describe(folder: Path, stack: Stack, reader: str) -> dict:
         "owned_by": "umpire",
         "status": "ready",
         "default": True,
+        "languages": LANGUAGES[reader].split(),
         "limits": LIMITS[reader],
         "files": {
             name: {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)} for name, data in files.items()
