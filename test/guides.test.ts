@@ -59,8 +59,8 @@ test.serial('backup.md: the embedded store is backed up, restored and moved', as
   const [backup = '', restore = '', exporting = '', importing = ''] = blocksOf('docs/backup.md');
   const data = { UMPIRE_DATA_DIR: join(folder, 'data') };
   await runBlocks(['bin/umpire keys create --owner example'], data);
-  t.regex(await runBlocks([backup], data), /^1 keys and 0 catalogs are in /);
-  t.regex(await runBlocks([restore], { UMPIRE_DATA_DIR: join(folder, 'restored') }), /^1 keys and 0 catalogs added/);
+  t.regex(await runBlocks([backup], data), /^1 key and 0 catalogs are in /);
+  t.regex(await runBlocks([restore], { UMPIRE_DATA_DIR: join(folder, 'restored') }), /^1 key and 0 catalogs added/);
   await runBlocks([exporting], data);
   t.is(
     await runBlocks([importing], { UMPIRE_DATA_DIR: join(folder, 'moved') }),

@@ -67,6 +67,11 @@ export function urlFrom(name: string, text: string): URL {
   return url;
 }
 
+/** A number of things: `1 key`, `2 keys`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+}
+
 /** Prints a head and rows; if there are none, says so on standard error. */
 export function printTable(terminal: Terminal, head: readonly string[], rows: readonly (readonly string[])[]): void {
   if (rows.length === 0) terminal.err('there are none');

@@ -3,12 +3,15 @@ import { createReadStream } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { VERSION } from '../version.ts';
-import { ownerFrom, readArguments } from './arguments.ts';
+import { counted, ownerFrom, readArguments } from './arguments.ts';
 import { ANY_OWNER_OPTION, type Command } from './command.ts';
 import { addAll, entriesIn, FORMAT, refuseSkipped, writeLines } from './store-lines.ts';
 import { STORE_ENVIRONMENT, withStores } from './with-stores.ts';
 
 const OPTIONS = { owner: ANY_OWNER_OPTION } as const;
+
+const both = ({ key, catalog }: { readonly key: number; readonly catalog: number }): string =>
+  `${counted(key, 'key')} and ${counted(catalog, 'catalog')}`;
 
 /** The commands `umpire backup` and `umpire restore`. */
 export const BACKUP_COMMANDS: readonly Command[] = [
@@ -42,7 +45,7 @@ export const BACKUP_COMMANDS: readonly Command[] = [
           await write({ kind: 'end', keys: key, catalogs: catalog });
           await handle.sync();
           await rename(partial, file);
-          terminal.out(`${key} keys and ${catalog} catalogs are in ${file}`);
+          terminal.out(`${both({ key, catalog })} are in ${file}`);
           refuseSkipped(skipped);
         } finally {
           await handle.close();
@@ -75,8 +78,8 @@ export const BACKUP_COMMANDS: readonly Command[] = [
         },
       };
       await addAll(terminal, entries, ({ kind }, isNew) => (isNew ? added : existed)[kind]++);
-      terminal.out(`${added.key} keys and ${added.catalog} catalogs added`);
-      terminal.out(`${existed.key} keys and ${existed.catalog} catalogs existed and stay as they are`);
+      terminal.out(`${both(added)} added`);
+      terminal.out(`${both(existed)} existed and stay as they are`);
     },
   },
 ];

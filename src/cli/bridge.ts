@@ -2,7 +2,7 @@
 import type { Metrics } from '../front/metrics.ts';
 import type { Site } from '../front/port.ts';
 import type { Umpire } from '../front/umpire.ts';
-import { readArguments } from './arguments.ts';
+import { readArguments, wholeWithin } from './arguments.ts';
 import { type Command, option, repeatable, type Terminal, UsageError } from './command.ts';
 
 const OPTIONS = {
@@ -49,7 +49,10 @@ export async function serveSite(
   const { Umpire } = await import('../front/umpire.ts');
   const { url, port, host = '127.0.0.1', 'metrics-port': metricsPort } = values;
   const umpire = new Umpire(serviceFrom(url));
-  const numbers = [portFrom('--port', port ?? usualPort), portFrom('--metrics-port', metricsPort ?? '0')] as const;
+  const numbers = [
+    wholeWithin('--port', port ?? usualPort, 0, 65_535),
+    wholeWithin('--metrics-port', metricsPort ?? '0', 0, 65_535),
+  ] as const;
   const metrics = new Metrics();
   const level = LOG_LEVELS.find((each) => each === terminal.env.LOG_LEVEL) ?? 'info';
   const { logger, flush } = createLogSink(level, process.stdout);
@@ -74,12 +77,6 @@ export function serviceFrom(text: string | undefined): string {
   if (url === null || !/^https?:$/.test(url.protocol) || url.href !== `${url.origin}/`)
     throw new UsageError(`--url ${text}: must be such as http://localhost:8080`);
   return url.origin;
-}
-
-/** A port. Throws UsageError. */
-function portFrom(name: string, text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) < 65_536) return Number(text);
-  throw new UsageError(`${name} ${text}: must be a port`);
 }
 
 function aliasesFrom(texts: readonly string[] = []): ReadonlyMap<string, string> {

@@ -13,7 +13,8 @@ import { areCalibrations } from '../stores/catalog-record.ts';
 import { type CatalogRecord, type CatalogStore, UNBOUNDED } from '../stores/catalog-store.ts';
 import { fromKeyFields, toKeyFields } from '../stores/key-record.ts';
 import type { KeyList, KeyRecord, KeyStore } from '../stores/key-store.ts';
-import type { Stores } from '../stores/stores.ts';
+import { StoreCorrupt, type Stores } from '../stores/stores.ts';
+import { counted } from './arguments.ts';
 import type { Terminal } from './command.ts';
 import { readTextFile } from './decide/lines.ts';
 import { problemLines, readExamples } from './learn/examples.ts';
@@ -92,84 +93,71 @@ export async function keysOf(keys: KeyStore, owner: string | undefined): Promise
 
 /** Writes the lines of an owner's keys and catalogs, or of all. Names what it leaves out on standard error. */
 export async function writeLines(
-  stores: Stores,
+  { keys, catalogs }: Stores,
   only: Kind | undefined,
   owner: string | undefined,
   terminal: Terminal,
   write: (line: object) => Promise<unknown>,
 ) {
   const counts = { key: 0, catalog: 0, skipped: 0 };
-  for await (const { kind, name, fields, problem } of partsOf(stores, only, owner)) {
-    if (fields !== undefined) {
-      await write({ kind, ...fields });
-      counts[kind]++;
-    }
-    if (problem === undefined) continue;
+  const put = async (kind: Kind, fields: object): Promise<void> => {
+    await write({ kind, ...fields });
+    counts[kind]++;
+  };
+  const skip = (name: string, what = 'not readable'): void => {
+    terminal.err(`${name}: ${what}, left out`);
     counts.skipped++;
-    terminal.err(`${name}: ${problem}`);
+  };
+  if (only !== 'catalog') {
+    const { records, unreadable } = await keysOf(keys, owner);
+    for (const { name } of unreadable) skip(name);
+    for (const record of records) {
+      const fields = keyFields(record);
+      // Whatever has a line can be read back: one that could not would keep all others of its file from it.
+      if ('problem' in keyFrom(fields)) skip(record.keyId);
+      else await put('key', fields);
+    }
+  }
+  if (only === 'key') return counts;
+  for (const whose of owner === undefined ? await catalogs.owners(patience()) : [owner]) {
+    const ids = isOwnerName(whose) ? await catalogs.list(whose, patience()).catch(ifCorrupt) : undefined;
+    if (!Array.isArray(ids)) skip(`the catalogs of ${whose}`);
+    else
+      for (const id of ids) {
+        const found = await catalogFields(catalogs, whose, id).catch(ifCorrupt);
+        if (found instanceof StoreCorrupt) skip(`${id} of ${whose}`);
+        else if (found !== undefined) {
+          const { examples, ...fields } = found;
+          const [isSound, isWhole] = [fields, found].map((each) => 'value' in catalogFrom(each));
+          if (isWhole || isSound) await put('catalog', isWhole ? found : fields);
+          if (!isWhole) skip(`${id} of ${whose}`, isSound ? 'kept examples not readable' : undefined);
+        }
+      }
   }
   return counts;
 }
 
 /** @throws Error if something had to be left out, once all the rest is written. */
 export function refuseSkipped(count: number): void {
-  if (count > 0) throw new Error(`what could not be read is not in it: ${count} records`);
+  if (count > 0) throw new Error(`what could not be read is not in it: ${counted(count, 'record')}`);
 }
 
-/** The fields of a line, or why there are none, or not all. */
-interface Part {
-  readonly fields?: object;
-  readonly problem?: string;
-}
-
-const UNREADABLE: Part = { problem: 'not readable, left out' };
-
-async function* partsOf(
-  { keys, catalogs }: Stores,
-  only: Kind | undefined,
-  owner: string | undefined,
-): AsyncGenerator<Part & { readonly kind: Kind; readonly name: string }> {
-  if (only !== 'catalog') {
-    const { records, unreadable } = await keysOf(keys, owner);
-    for (const { name } of unreadable) yield { kind: 'key', name, ...UNREADABLE };
-    for (const record of records) yield { kind: 'key', name: record.keyId, ...keyPart(record) };
-  }
-  if (only === 'key') return;
-  for (const whose of owner === undefined ? await catalogs.owners(patience()) : [owner]) {
-    const ids = isOwnerName(whose) ? await catalogs.list(whose, patience()).catch(ifCorrupt) : undefined;
-    if (!Array.isArray(ids)) yield { kind: 'catalog', name: `the catalogs of ${whose}`, ...UNREADABLE };
-    else
-      for (const id of ids)
-        yield { kind: 'catalog', name: `${id} of ${whose}`, ...(await catalogPart(catalogs, whose, id)) };
-  }
-}
-
-/** Whatever has a line can be read back: one that could not would keep all others of its file from it. */
-function keyPart(record: KeyRecord): Part {
+function keyFields(record: KeyRecord): Fields {
   const { hash, endsAt, lastUsedAt } = record;
-  const fields = {
+  return {
     hash,
     ...Object.fromEntries(Object.entries(toKeyFields(record)).filter(([, text]) => text !== '')),
     ...(endsAt === undefined ? {} : { ends_at: endsAt }),
     ...(lastUsedAt === undefined ? {} : { last_used_at: lastUsedAt }),
   };
-  return 'problem' in keyFrom(fields) ? UNREADABLE : { fields };
 }
 
-async function catalogPart(catalogs: CatalogStore, owner: string, id: string): Promise<Part> {
-  try {
-    const found = await catalogs.read(owner, id, patience());
-    if (found === undefined) return {};
-    const { createdAt, ...record } = found.record;
-    const examples = await catalogs.examples(owner, id, patience());
-    const fields = { owner, ...record, created_at: createdAt };
-    const whole = examples === '' ? fields : { ...fields, examples };
-    if ('value' in catalogFrom(whole)) return { fields: whole };
-    if ('value' in catalogFrom(fields)) return { fields, problem: 'kept examples not readable, left out' };
-  } catch (error) {
-    ifCorrupt(error);
-  }
-  return UNREADABLE;
+async function catalogFields(catalogs: CatalogStore, owner: string, id: string): Promise<Fields | undefined> {
+  const found = await catalogs.read(owner, id, patience());
+  if (found === undefined) return undefined;
+  const { createdAt, ...record } = found.record;
+  const examples = await catalogs.examples(owner, id, patience());
+  return { owner, ...record, created_at: createdAt, ...(examples === '' ? {} : { examples }) };
 }
 
 /**

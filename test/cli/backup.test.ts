@@ -256,5 +256,5 @@ test.serial('a key whose id is taken keeps none of the others from being restore
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
   const { status, out } = await umpire(embedded('twice'), 'restore', file);
   t.is(status, 0);
-  t.deepEqual(linesOf(out), ['2 keys and 0 catalogs added', '1 keys and 0 catalogs existed and stay as they are']);
+  t.deepEqual(linesOf(out), ['2 keys and 0 catalogs added', '1 key and 0 catalogs existed and stay as they are']);
 });

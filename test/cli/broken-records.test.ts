@@ -33,7 +33,7 @@ for (const [name, { env, stores }] of Object.entries(places)) {
     t.is(list.status, 1);
     t.true(list.out.some((line) => line.startsWith(idIn(good.out)) && line.includes(' live ')));
     t.true(list.out.some((line) => line.startsWith(idIn(bad.out)) && line.endsWith(' not readable')));
-    t.regex(list.err.join(), /1 keys could not be read/);
+    t.regex(list.err.join(), /1 key could not be read/);
     t.is((await run(env, `keys list --owner ${owner}`)).status, 0);
     const json = await run(env, `keys list --json --owner ${other}`);
     t.is(json.status, 1);

@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import { isCatalogId } from '../../domain/catalogs.ts';
 import { listPackages } from '../../engine/package-tools/check.ts';
 import { StoreCorrupt } from '../../stores/stores.ts';
-import { type Listed, ownerFrom, printList, readArguments } from '../arguments.ts';
+import { counted, type Listed, ownerFrom, printList, readArguments } from '../arguments.ts';
 import { type Command, JSON_OPTION, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
 import { USUAL_MODEL } from '../decide/ask.ts';
 import { nameLookalikes } from '../decide/decide.ts';
@@ -150,7 +150,9 @@ async function fromProject(
   for (const [file, list] of [[out, examples] as const, [out.replace(/(\.\w+)?$/, '.test$1'), tests] as const]) {
     if (list.length === 0) continue;
     await writeFile(file, list.map((each) => `${JSON.stringify(each)}\n`).join(''), { flag: 'wx' });
-    terminal.out(`${file}: ${list.length} examples${list === tests ? ' of the test set, to evaluate with' : ''}`);
+    terminal.out(
+      `${file}: ${counted(list.length, 'example')}${list === tests ? ' of the test set, to evaluate with' : ''}`,
+    );
   }
   terminal.out(`${catalog}: ${choices.length} choices; 'umpire catalogs describe' says what their names mean`);
   return entry.value;

@@ -3,6 +3,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { open, stat, truncate } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { messageOf } from '../../engine/errors.ts';
+import { counted } from '../arguments.ts';
 import { Interrupted, type Terminal } from '../command.ts';
 import { PLAIN_CSV } from './csv.ts';
 import { belongsTo, headOf, isCut, type Layout, lineOf, showProgress, takenName, unreadable } from './decided-lines.ts';
@@ -67,7 +68,7 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
     // A read that the signal aborted fails with an error of its own; the signal's reason is the cause.
     const cause = signal.aborted ? signal.reason : error;
     const goesOn = job.out === undefined ? '' : ', --resume continues after them';
-    const done = start === undefined ? '' : `; ${tally.lines} lines were decided${goesOn}`;
+    const done = start === undefined ? '' : `; ${counted(tally.lines, 'line')} decided${goesOn}`;
     const text = `${messageOf(cause)}${done}`;
     throw cause instanceof Interrupted ? new Interrupted(text) : new Error(text, { cause });
   } finally {
@@ -77,11 +78,13 @@ export async function decideFile(job: DecideJob, terminal: Terminal): Promise<vo
     await start?.destination.close();
   }
   if (tally.cut > 0)
-    terminal.err(`${tally.cut} records have fields that the first one does not have: the CSV is without them`);
+    terminal.err(
+      `${counted(tally.cut, 'record')} with fields that the first one does not have: the CSV is without them`,
+    );
   const [other] = tally.models.difference(new Set([job.sure?.model]));
   if (job.sure !== undefined && other !== undefined)
     terminal.err(`what is sure was measured with ${job.sure.model}, and ${other} decided: measure it again`);
-  const sum = `${tally.lines} lines decided${start.resumed > 0 ? ` after ${start.resumed} that were there` : ''}`;
+  const sum = `${counted(tally.lines, 'line')} decided${start.resumed > 0 ? ` after ${start.resumed} that were there` : ''}`;
   if (tally.errors > 0) throw new Error(`${sum}, ${tally.errors} of them with an error`);
   terminal.err(sum);
 }

@@ -130,20 +130,15 @@ export async function choicesIn(file: string, terminal: Terminal): Promise<reado
   return choices;
 }
 
-/** Names choices that look alike on standard error. */
+/** Names choices on standard error that differ in case, white space, invisible characters or normalisation alone. */
 export function nameLookalikes(choices: readonly string[], terminal: Terminal): void {
-  for (const [one, other] of lookalikes(choices))
-    terminal.err(`${JSON.stringify(one)} and ${JSON.stringify(other)} are two choices that look alike; both stay`);
-}
-
-/** Pairs of choices that differ in case, white space, invisible characters or normalisation alone. */
-function lookalikes(choices: readonly string[]): readonly (readonly [string, string])[] {
   const seen = new Map<string, string>();
-  return choices.flatMap((choice) => {
+  for (const choice of choices) {
     const same = seen.get(plainly(choice));
     seen.set(plainly(choice), choice);
-    return same === undefined ? [] : [[same, choice] as const];
-  });
+    if (same === undefined) continue;
+    terminal.err(`${JSON.stringify(same)} and ${JSON.stringify(choice)} are two choices that look alike; both stay`);
+  }
 }
 
 /** A text without case, normalisation, invisible characters, and white space at its ends or twice. */

@@ -3,7 +3,7 @@ import { hashKey, isKey, mintKey, mintKeyId } from '../../domain/keys.ts';
 import { parseCount, parseRate } from '../../domain/limit-settings.ts';
 import { isLabel, MAX_LABEL } from '../../stores/key-record.ts';
 import { type KeyLimits, type KeyRecord, type KeyStore, REVOKED, type UnreadableKey } from '../../stores/key-store.ts';
-import { durationFrom, ownerFrom, printList, readArguments } from '../arguments.ts';
+import { counted, durationFrom, ownerFrom, printList, readArguments } from '../arguments.ts';
 import {
   ANY_OWNER_OPTION,
   type Command,
@@ -68,7 +68,9 @@ export const KEY_COMMANDS: readonly Command[] = [
       const sound = records.map((record) => ({ row: rowOf(record), plain: plain(record) }));
       printList(terminal, values.json, head, [...sound, ...broken]);
       if (unreadable.length > 0)
-        throw new Error(`${unreadable.length} keys could not be read; 'umpire keys revoke' ends them all the same`);
+        throw new Error(
+          `${counted(unreadable.length, 'key')} could not be read; 'umpire keys revoke' ends them all the same`,
+        );
     },
   },
   {

@@ -74,7 +74,7 @@ test('--resume steps over lines with errors as well, and from standard input', a
   const expected = readFileSync(out, 'utf8');
   truncateSync(out, expected.length - 30);
   const { err } = await decide(url, ['--out', out, '--resume'], { input });
-  t.is(err, 'umpire decide: 1 lines decided after 5 that were there, 1 of them with an error\n');
+  t.is(err, 'umpire decide: 1 line decided after 5 that were there, 1 of them with an error\n');
   t.is(readFileSync(out, 'utf8'), expected);
 });
 
@@ -90,7 +90,7 @@ test('Ctrl-C leaves whole lines and ends with 130; --resume makes the same file'
   t.is(code, 130);
   const lines = jsonLines(readFileSync(out, 'utf8')).length;
   t.true(lines >= 19 && lines < 600);
-  t.is(said(), `umpire decide: interrupted; ${lines} lines were decided, --resume continues after them\n`);
+  t.is(said(), `umpire decide: interrupted; ${lines} lines decided, --resume continues after them\n`);
   const resumed = await runUmpire([...args, '--out', out, '--resume']);
   t.is(resumed.err, `${600 - lines} lines decided after ${lines} that were there\n`);
   t.deepEqual(

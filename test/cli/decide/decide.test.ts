@@ -85,13 +85,13 @@ test('CSV in and out: quotes, columns and order stay; one form becomes the other
 
   const asJson = await decide(url, ['--format', 'json'], { input: 'input\nred\n' });
   t.like(jsonLines(asJson.out)[0], { input: 'red', choice: 'red' });
-  t.is(asJson.err, '1 lines decided\n');
+  t.is(asJson.err, '1 line decided\n');
   const asCsv = await decide(url, ['--format', 'csv'], {
     input: `{"input":"red","n":[1,2]}\n{"input":"blue","more":true}\n`,
   });
   t.is(asCsv.out.split('\n')[0], 'input,n,choice,confidence,model,learned,error');
   t.regex(asCsv.out, /^red,"\[1,2\]",red,0\.\d+,mock@r1,,$/m);
-  t.regex(asCsv.err, /^1 records have fields that the first one does not have: the CSV is without them\n/);
+  t.regex(asCsv.err, /^1 record with fields that the first one does not have: the CSV is without them\n/);
 
   for (const [header, message] of [
     ['text,label', /the header has no column 'input'/],
@@ -175,7 +175,7 @@ test('requests are few at first, more while they are answered; Retry-After is wa
 test('what all texts would get ends the run, and the file is as it was', async (t) => {
   const url = await start(t);
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
-    [['--url', url, '--model', 'none', '--choices', choicesFile], /unknown_model: .*; 0 lines were decided/],
+    [['--url', url, '--model', 'none', '--choices', choicesFile], /unknown_model: .*; 0 lines decided/],
     [['--url', url, '--model', 'mock', '--catalog', 'none'], /authentication_required: /],
     [['--url', url, '--model', 'mock', '--catalog', 'none', '--key', key], /unknown_catalog: /],
     [['--url', url, '--model', 'mock', '--catalog', 'none', '--key', mintKey()], /authentication_required: /],
@@ -216,7 +216,7 @@ test('a service that goes away for longer than the patience ends the run; one te
   const away = await startScripted(t, (_, response) => response.writeHead(503).end('no'));
   const gone = await decide(away, ['--patience', '1s'], { input: records(3) });
   t.is(gone.status, 1);
-  t.regex(gone.err, /no text got an answer for 1 seconds: http_503: answered 503; 0 lines were decided/);
+  t.regex(gone.err, /no text got an answer for 1 seconds: http_503: answered 503; 0 lines decided/);
 });
 
 test('a key comes from the environment or a file as well, and learned digests are written', async (t) => {
