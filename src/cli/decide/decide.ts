@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { choicesFault } from '../../domain/catalogs.ts';
 import { isKey } from '../../domain/keys.ts';
+import { messageOf } from '../../engine/errors.ts';
 import { durationFrom, readArguments, urlFrom, wholeWithin } from '../arguments.ts';
 import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';
 import { type DecideJob, decideFile } from './decide-file.ts';
@@ -125,7 +126,7 @@ async function sureIn(file: string): Promise<NonNullable<DecideJob['sure']>> {
 
 /** The choices in a file; those that look alike are named on standard error. Throws as `choicesFrom` does. */
 export async function choicesIn(file: string, terminal: Terminal): Promise<readonly string[]> {
-  const choices = choicesFrom(await readTextFile(file));
+  const choices = choicesFrom(await readTextFile(file), file);
   nameLookalikes(choices, terminal);
   return choices;
 }
@@ -152,13 +153,18 @@ export function plainly(text: string): string {
 }
 
 /** The choices in a file's text. Throws Error if it cannot be read, and DomainError if a catalog may not have them. */
-function choicesFrom(text: string): readonly string[] {
-  const choices: unknown = text.trimStart().startsWith('[')
-    ? JSON.parse(text)
-    : text.split(/\r?\n/).filter((line) => line !== '');
-  if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string')) {
-    throw new Error('the choices must be a JSON array of texts, or one a line');
+function choicesFrom(text: string, file: string): readonly string[] {
+  let choices: unknown = text.split(/\r?\n/).filter((line) => line !== '');
+  try {
+    // A line may look like the beginning of JSON; only an array has to be some.
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object') choices = value;
+  } catch (error) {
+    if (text.trimStart().startsWith('['))
+      throw new Error(`${file}: is not JSON: ${messageOf(error)}`, { cause: error });
   }
+  if (!Array.isArray(choices) || !choices.every((choice) => typeof choice === 'string'))
+    throw new Error(`${file}: the choices must be a JSON array of texts, or one a line`);
   const fault = choicesFault(choices);
   if (fault !== undefined) throw fault;
   return choices;

@@ -179,6 +179,8 @@ for (const kind of ['sqlite', 'redis'] as const) {
         ['one\n', /choices must hold 2 to 300 items/],
         ['["a","a"]', /repeats/],
         ['[1,2]', /must be a JSON array of texts/],
+        ['{"a":"b","c":"d"}', /: the choices must be a JSON array of texts, or one a line/],
+        ['["a",', /catalogs replace: .+: is not JSON: /],
         [`abc\n${'abcdefghijklm'}\n`, /"abcdefghijklm" has 13 tokens, tiny@r1 takes at most 12/],
       ] as const) {
         const bad = await umpire(`catalogs replace ${target} ${file(content)}`);
