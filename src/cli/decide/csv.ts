@@ -45,7 +45,10 @@ export function createCsvReader(named?: string) {
     if (cells.every((cell) => cell === '') && first === last) return [];
     const place = { line: first.number, end: last.end, whole: last.whole };
     if (columns !== undefined) return [{ ...place, read: fieldsOf(columns, cells) }];
-    const names = cells.map((cell) => cell.trim());
+    const trimmed = cells.map((cell) => cell.trim());
+    // A spreadsheet writes empty columns that were once used. One without a name, as pandas has it, stays so.
+    const areUnnamed = trimmed.filter((name) => name === '').length > 1;
+    const names = trimmed.map((name, place) => (name === '' && areUnnamed ? `column ${place + 1}` : name));
     const twice = names.find((name, index) => names.indexOf(name) !== index);
     if (twice === undefined) {
       columns = names;

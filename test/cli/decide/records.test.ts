@@ -52,7 +52,7 @@ const FILES: Readonly<Record<string, readonly [text: string, entries: readonly u
       [9, { input: 'g', label: 'h' }],
     ],
   ],
-  'semicolons, as a spreadsheet writes them in half of Europe': [
+  'semicolons, as Excel writes them in half of Europe': [
     '\ufeffinput;label\r\n"a; b";x\r\n"1,5 kg, net";"two\r\nlines"\r\n',
     [
       [2, { input: 'a; b', label: 'x' }],
@@ -62,6 +62,27 @@ const FILES: Readonly<Record<string, readonly [text: string, entries: readonly u
   'rows without text, as a spreadsheet ends a table': [
     'input;label\r\n;\r\na;x\r\n;\r\n;\r\n',
     [[3, { input: 'a', label: 'x' }]],
+  ],
+  'columns that are empty, as Excel and LibreOffice keep them': [
+    'input,label,,\r\na,x,,\r\nb,y,,z\r\n',
+    [
+      [2, { input: 'a', label: 'x', 'column 3': '', 'column 4': '' }],
+      [3, { input: 'b', label: 'y', 'column 3': '', 'column 4': 'z' }],
+    ],
+  ],
+  'the index of pandas, and what it quotes': [
+    ',input,label\n0,"say ""hi"", then\ngo",x\n1,,\n',
+    [
+      [2, { '': '0', input: 'say "hi", then\ngo', label: 'x' }],
+      [4, { '': '1', input: '', label: '' }],
+    ],
+  ],
+  'a table of Google, whose last line has no end': [
+    'input,label\r\n"two\nlines",x\r\n=1+1,y',
+    [
+      [2, { input: 'two\nlines', label: 'x' }],
+      [4, { input: '=1+1', label: 'y' }],
+    ],
   ],
   tabs: ['input\tlabel\na, b; c\tx\n', [[2, { input: 'a, b; c', label: 'x' }]]],
   'a first line that names the separator': ['sep=|\r\n"a, b"|c,d;e\r\nf|g\r\n', [[3, { 'a, b': 'f', 'c,d;e': 'g' }]]],
