@@ -113,10 +113,13 @@ export class DecidingClient {
 
 const NOT_UMPIRE = 'what answers there is not Umpire';
 
+/** Codes of errors after which no server was reached, and the words for ports that `fetch` never asks, such as 6000. */
+const NOBODY = new Set<unknown>(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'bad port']);
+
 function lost(error: unknown): Attempt {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const { code, message } = cause as { code?: unknown; message?: unknown };
-  const contact = !['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH'].includes(String(code));
+  const contact = !NOBODY.has(code ?? message);
   // The error has an empty message where several addresses of one name were tried.
   const words = String(message || code || error);
   return { kind: 'lost', contact, refusal: { code: 'no_answer', message: words, param: null } };
