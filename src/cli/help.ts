@@ -99,16 +99,7 @@ function hanging(head: string, text: string): readonly string[] {
   return [`${head}${first}`.trimEnd(), ...rest.map((line) => `${' '.repeat(head.length)}${line}`)];
 }
 
+/** Lines that break at spaces; a word that is too long has a line of its own. */
 function wrap(text: string, width = WIDTH): readonly string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(' ')) {
-    if (line !== '' && line.length + 1 + word.length > width) {
-      lines.push(line);
-      line = word;
-    } else {
-      line = line === '' ? word : `${line} ${word}`;
-    }
-  }
-  return [...lines, line];
+  return text.match(new RegExp(`\\S{${width},}|\\S.{0,${width - 1}}(?= |$)`, 'g')) ?? [''];
 }

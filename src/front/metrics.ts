@@ -1,4 +1,5 @@
 /** What is counted of a port, in the Prometheus text format on a port of its own. */
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 
@@ -43,9 +44,7 @@ export class Metrics {
         response.writeHead(200, { 'content-type': this.#registry.contentType }).end(text);
       } else response.writeHead((await health(url)).status).end();
     });
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    server.once('error', reject).listen(port, host, resolve);
-    await promise;
+    await once(server.listen(port, host), 'listening');
     return server;
   }
 }

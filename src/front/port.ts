@@ -4,6 +4,7 @@
  * discarded.
  */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from '../logger.ts';
@@ -84,9 +85,7 @@ export class Port {
 
   /** Listens; resolves to the port. Rejects with the system's error. */
   async listen(port: number, host: string): Promise<number> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#server.once('error', reject).listen(port, host, resolve);
-    await promise;
+    await once(this.#server.listen(port, host), 'listening');
     return (this.#server.address() as AddressInfo).port;
   }
 

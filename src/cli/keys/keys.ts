@@ -256,11 +256,9 @@ function timeText(at: number | undefined): string | null {
   return at === undefined ? null : new Date(at).toISOString();
 }
 
-function limitsText({ rate, concurrency, quota }: KeyLimits): string {
-  const parts = [
-    rate === undefined ? undefined : rate === 'off' ? 'rate off' : `rate ${rate.perSecond}/s, burst ${rate.burst}`,
-    concurrency === undefined ? undefined : `concurrency ${concurrency}`,
-    quota === undefined ? undefined : `quota ${quota}`,
-  ];
-  return parts.filter((part) => part !== undefined).join('; ') || 'default';
+function limitsText(limits: KeyLimits): string {
+  const parts = Object.entries(limits).map(([name, value]) =>
+    typeof value === 'object' ? `${name} ${value.perSecond}/s, burst ${value.burst}` : `${name} ${value}`,
+  );
+  return parts.join('; ') || 'default';
 }

@@ -1,6 +1,6 @@
 /** The file of `evaluate --costs`, and what costs least: lines for a terminal, and thresholds for `decide --sure`. */
 import { type Cheapest, type Costs, cheapest, type Spread } from '../../learning/costs.ts';
-import type { JudgedAnswer } from '../../learning/quality.ts';
+import { type JudgedAnswer, LEAST_ABOVE } from '../../learning/quality.ts';
 import { readTextFile } from '../decide/lines.ts';
 
 /** Reads `{"person": 2, "wrong": 10, "mistakes": [{"label": …, "choice": …, "cost": 50}]}`. @throws Error. */
@@ -41,13 +41,17 @@ export async function costsIn(file: string, choices: readonly string[]): Promise
   };
 }
 
-/** What costs least, also as lines for a terminal and as the fields of `--json`; nothing without costs. */
+/** What costs least, also as lines for a terminal and as fields of `--json`; nothing without costs. @throws Error. */
 export function costFigures(
   answers: readonly JudgedAnswer[],
   choices: readonly string[],
   costs: Costs | undefined,
 ): { readonly lines: readonly string[]; readonly plain: object; readonly found: Cheapest | undefined } {
   if (costs === undefined) return { lines: [], plain: {}, found: undefined };
+  if (answers.length < LEAST_ABOVE)
+    throw new Error(
+      `${answers.length} examples are too few for --costs: ${LEAST_ABOVE} are the least, hundreds are better`,
+    );
   const found = cheapest(answers, choices, costs);
   const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
   const { value, low, high } = found.cost;

@@ -69,6 +69,8 @@ test('--costs finds what costs least, and decide --sure marks by it', async (t) 
   t.is(html.match(/<td>(never|[\d.]+) to (never|[\d.]+)<\/td>/g)?.length, CHOICES.length);
   t.regex(measured.out, /\nwhat costs least:\nact at or above +95 % interval +on the answer\n/);
   t.regex(measured.out, /\ncost of a text: [\d.]+ \(95 % interval [\d.]+ to [\d.]+\); .* 1\.000 if none is\n$/);
+  const few = newFile('{"input":"red","label":"red"}\n');
+  t.regex((await evaluate(url, [...BY_CHOICES, '--costs', costs, few])).err, /1 examples are too few for --costs: 20/);
   const sureFile = newFile((await evaluate(url, [...BY_CHOICES, '--costs', costs, '--json', file])).out);
   const { sure, costs: figures } = JSON.parse(readFileSync(sureFile, 'utf8'));
   t.deepEqual(Object.keys(sure), CHOICES.toSorted());
