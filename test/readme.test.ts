@@ -35,8 +35,10 @@ async function untilReady(port: number): Promise<void> {
 test('every command runs, in the order of the page, on what the quick start serves', async (t) => {
   // Models are loaded and learned from by five commands, beside all other tests.
   t.timeout(600_000);
-  const [quickstart, ...others] = commands;
+  const [quickstart, verify, ...others] = commands;
   t.is(quickstart, 'npm run quickstart');
+  // This test is a part of it: that it exists and is what CI runs is all that can be shown from inside.
+  t.is(verify, 'npm run verify');
 
   const port = await freePort();
   const env = newUserEnv({
@@ -101,8 +103,8 @@ test('each model of the table says its languages', async (t) => {
   for (const { id, languages } of shipped) t.true(languages.includes('en'), id);
 });
 
-test('CI runs what CONTRIBUTING says', async (t) => {
-  for (const file of ['CONTRIBUTING.md', '.ci/run'])
+test('CI runs what README and CONTRIBUTING say', async (t) => {
+  for (const file of ['README.md', 'CONTRIBUTING.md', '.ci/run'])
     t.regex(await readFile(new URL(file, root), 'utf8'), /npm run verify$/m);
 });
 
