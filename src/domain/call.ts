@@ -10,9 +10,6 @@ import type { BodyMeter } from './body-limits.ts';
 import { DomainError } from './errors.ts';
 import { newId } from './ids.ts';
 
-/** Before the gate has run, nobody is known. */
-const NOBODY: Caller = { kind: 'anonymous', address: '' };
-
 /**
  * Facts that a handler leaves for the request's log line, `Server-Timing` and metrics. Never a key, an
  * input or a choice.
@@ -72,6 +69,11 @@ export class Call implements JobTerms {
   readonly requestId = newId('req_');
   readonly startedAt = performance.now();
   deadline: number;
+  /** Until the gate has run, nobody is known. */
+  caller: Caller = { kind: 'anonymous', address: '' };
+  /** The owner of the caller's key, or the address of an anonymous caller. */
+  tenant = '';
+  keyed = false;
   readonly facts: CallFacts = {};
   readonly times: CallTimes = {};
   /** How long it may still wait for stores in all. */
@@ -80,9 +82,9 @@ export class Call implements JobTerms {
   place: Place | undefined;
   /** Counts the bytes of its answer. */
   answers: BodyMeter | undefined;
-  #caller = NOBODY;
+  /** Whether the caller is gone. */
+  departed = false;
   #departure: AbortController | undefined;
-  #departed = false;
   #answered = false;
   #engaged = false;
   #lease: Lease | undefined;
@@ -92,36 +94,20 @@ export class Call implements JobTerms {
     this.deadline = this.startedAt + timeout;
   }
 
-  get caller(): Caller {
-    return this.#caller;
-  }
-
-  /** The owner of the key, or the address of an anonymous caller. */
-  get tenant(): string {
-    return this.#caller.kind === 'key' ? this.#caller.owner : this.#caller.address;
-  }
-
-  get keyed(): boolean {
-    return this.#caller.kind === 'key';
-  }
-
-  /** Whether the caller is gone. */
-  get departed(): boolean {
-    return this.#departed;
-  }
-
   /** Aborted when the caller is gone. Made on first use: most calls end before anybody asks. */
   get signal(): AbortSignal {
     if (this.#departure === undefined) {
       this.#departure = new AbortController();
-      if (this.#departed) this.#departure.abort();
+      if (this.departed) this.#departure.abort();
     }
     return this.#departure.signal;
   }
 
   /** Notes the caller that the gate identified. */
   identified(caller: Caller): void {
-    this.#caller = caller;
+    this.caller = caller;
+    this.keyed = caller.kind === 'key';
+    this.tenant = caller.kind === 'key' ? caller.owner : caller.address;
     if (this.keyed) this.place?.keyed();
   }
 
@@ -172,7 +158,7 @@ export class Call implements JobTerms {
 
   /** Notes that the caller is gone: work for it may stop. */
   depart(): void {
-    this.#departed = true;
+    this.departed = true;
     this.#departure?.abort();
   }
 

@@ -63,18 +63,14 @@ export interface WatchdogOptions {
 /** Looks at the process twice a second, from `start` to `close`. */
 export class Watchdog {
   readonly #options: WatchdogOptions;
-  #refused: Refused = 'nobody';
+  /** Whose new work must be refused now. */
+  refused: Refused = 'nobody';
   #lastDelayMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #closeIdle: (() => void) | undefined;
 
   constructor(options: WatchdogOptions) {
     this.#options = options;
-  }
-
-  /** Whose new work must be refused now. */
-  get refused(): Refused {
-    return this.#refused;
   }
 
   /** Begins. `closeIdle` closes idle connections. */
@@ -97,8 +93,8 @@ export class Watchdog {
     if (pressure >= IDLE_AT) this.#closeIdle?.();
     const all = size >= REFUSE_ALL_AT || delay >= REFUSE_ALL_AT_DELAY;
     const now = all ? 'everybody' : pressure >= REFUSE_AT ? 'anonymous' : 'nobody';
-    if (now === this.#refused) return;
-    this.#refused = now;
+    if (now === this.refused) return;
+    this.refused = now;
     changed(now, { memory, loopDelayMs });
   }
 
