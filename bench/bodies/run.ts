@@ -7,7 +7,7 @@
  */
 import { fromBinary } from '@bufbuild/protobuf';
 import { CreateDecisionRequestSchema } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { MessageReader } from '../../src/wire/rest/message-reader.ts';
+import { MessageReader } from '../../src/wire/rest/message-json.ts';
 import { MessageScan } from '../../src/wire/rpc/message-scan.ts';
 import { hostileBodies, hostileMessages } from '../../test/support/hostile-bodies.ts';
 import { printTable } from '../report/table.ts';

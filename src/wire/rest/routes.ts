@@ -5,8 +5,7 @@
 import { type DescField, type DescMessage, getOption, hasOption, type Message } from '@bufbuild/protobuf';
 import { http } from '../../../gen/google/api/annotations_pb.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import { MessageReader } from './message-reader.ts';
-import { MessageWriter } from './message-writer.ts';
+import { MessageReader, MessageWriter } from './message-json.ts';
 import { matchPath, type PathTemplate, parsePathTemplate } from './path-template.ts';
 
 /** The HTTP methods that an annotation can bind an RPC to. */

@@ -5,7 +5,7 @@ import {
 } from '../../../gen/umpire/v1/decision_service_pb.ts';
 import { GetModelRequestSchema } from '../../../gen/umpire/v1/model_service_pb.ts';
 import { DomainError } from '../../../src/domain/errors.ts';
-import { MessageReader } from '../../../src/wire/rest/message-reader.ts';
+import { MessageReader } from '../../../src/wire/rest/message-json.ts';
 
 const NONE: ReadonlyMap<string, string> = new Map();
 const reader = new MessageReader(CreateDecisionRequestSchema);

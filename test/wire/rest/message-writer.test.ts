@@ -8,7 +8,7 @@ import {
   ModelSchema,
   ModelStatus,
 } from '../../../gen/umpire/v1/model_service_pb.ts';
-import { MessageWriter } from '../../../src/wire/rest/message-writer.ts';
+import { MessageWriter } from '../../../src/wire/rest/message-json.ts';
 
 function write(desc: DescMessage, message: object): string {
   return new MessageWriter(desc).write(message);
