@@ -38,12 +38,12 @@ export class MessageReader {
   read(body: Uint8Array | undefined, bound: ReadonlyMap<string, string>): Message {
     const values = body === undefined ? NO_BODY : this.#scan.values(body);
     const message = create(this.#desc) as Message & Record<string, unknown>;
-    const presence = { has: (name: string) => bound.has(name) || values.has(name) };
+    const present = bound.size === 0 ? values : new Set([...bound.keys(), ...values.keys()]);
     for (const field of this.#fields) {
       const { name, localName, rule } = field;
-      const fault = rule.presence?.(presence);
+      const fault = rule.presence?.(present);
       if (fault !== undefined) throw fault;
-      if (!presence.has(name)) continue;
+      if (!present.has(name)) continue;
       const value = bound.get(name) ?? checkedValue(field, values.get(name)).read();
       const refused = rule.value?.(value as never);
       if (refused !== undefined) throw refused;
