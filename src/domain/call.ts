@@ -11,8 +11,8 @@ import { DomainError } from './errors.ts';
 import { newId } from './ids.ts';
 
 /**
- * Facts that a handler leaves for the request's log line, `Server-Timing` and metrics. Never a key, an
- * input or a choice.
+ * What a decision or a handler leaves for the request's log line, `Server-Timing` and metrics. Never a key, an input or
+ * a choice.
  */
 export interface CallFacts {
   model?: string;
@@ -64,7 +64,7 @@ export interface Lease {
   release(): void;
 }
 
-/** A call, on which nobody works yet. */
+/** A call, on which nobody works yet. What a layer finds out it sets, or notes with the method for it. */
 export class Call implements JobTerms {
   readonly requestId = newId('req_');
   readonly startedAt = performance.now();
