@@ -7,7 +7,7 @@ import { inspectDurability } from './inspect.ts';
 import { createRedisKeyStore } from './key-store.ts';
 import { createRedisLimitStore } from './limit-store.ts';
 import { RedisLink } from './link.ts';
-import { createRedisWriter } from './writer.ts';
+import { RedisWriter } from './writer.ts';
 
 /** Milliseconds that the start of a process waits for Redis before it goes on without. */
 const START_MS = 1_500;
@@ -26,7 +26,7 @@ export async function createRedisStores(settings: RedisSettings, log: StoreLog):
     },
   });
   const writing = settings.waitReplicas === 0 ? link : new RedisLink({ open, log });
-  const writer = createRedisWriter(writing, settings.waitReplicas);
+  const writer = new RedisWriter(writing, settings.waitReplicas);
   await Promise.all([link.opened(START_MS), writing.opened(START_MS)]);
   return {
     catalogs: createRedisCatalogStore(link, writer),

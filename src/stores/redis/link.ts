@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type StoreBudget, spend } from '../budget.ts';
 import { messageOf, type StoreLog, StoreUnavailable } from '../stores.ts';
-import { type Breaker, createBreaker } from './breaker.ts';
+import { Breaker } from './breaker.ts';
 import { type OpenRedis, type RedisConnection, within } from './connection.ts';
 import { type CallKind, isWrongServer, storeError } from './reply-errors.ts';
 
@@ -146,7 +146,7 @@ export class RedisLink {
     let breaker = breakers.get(shard);
     if (breaker === undefined) {
       const fields = shard === '' ? { store: 'redis' } : { store: 'redis', node: shard };
-      breaker = createBreaker({
+      breaker = new Breaker({
         opened: (reason) => log.warn(fields, `${reason}: catalogs wait, inline decisions go on`),
         closed: (openMs) => log.info({ ...fields, downMs: Math.round(openMs) }, 'Redis answers again'),
       });

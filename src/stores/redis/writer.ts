@@ -8,8 +8,21 @@ import { StoreWriteUnconfirmed } from '../stores.ts';
 import type { RedisConnection, RedisNodeConnection } from './connection.ts';
 import type { RedisLink } from './link.ts';
 
+/** Milliseconds that the server waits for its replicas. */
+const WAIT_MS = 100;
+
 /** Makes writes that are confirmed by as many replicas as the settings ask for. */
-export interface RedisWriter {
+export class RedisWriter {
+  readonly #link: RedisLink;
+  readonly #replicas: number;
+  readonly #waits = new WeakMap<object, SharedWait>();
+
+  /** `link`: no reads may share it if `replicas` is more than 0. */
+  constructor(link: RedisLink, replicas: number) {
+    this.#link = link;
+    this.#replicas = replicas;
+  }
+
   /**
    * Does one write and, if it `changed` something, waits until enough replicas have it. `key`: a key that it writes.
    * Throws StoreWriteUnconfirmed if they do not confirm it in time: the write is made, but a failover may lose it.
@@ -19,54 +32,37 @@ export interface RedisWriter {
     key: string,
     work: (connection: RedisConnection) => Promise<T>,
     changed: (result: T) => boolean,
-  ): Promise<T>;
-}
-
-/** Milliseconds that the server waits for its replicas. */
-const WAIT_MS = 100;
-
-/** A writer over a link, which no reads may share if `replicas` is more than 0. */
-export function createRedisWriter(link: RedisLink, replicas: number): RedisWriter {
-  const waits = new WeakMap<object, SharedWait>();
-
-  return {
-    write(budget, key, work, changed) {
-      return link.call('write', key, budget, async (connection) => {
-        const result = await work(connection);
-        if (replicas === 0 || !changed(result)) return result;
-        const node = await connection.nodeOf(key);
-        const wait = waits.get(node.identity) ?? createSharedWait();
-        waits.set(node.identity, wait);
-        const confirmed = await wait.join(node);
-        if (confirmed < replicas) {
-          throw new StoreWriteUnconfirmed(`${confirmed} of ${replicas} replicas confirmed the write`);
-        }
-        return result;
-      });
-    },
-  };
-
-  function createSharedWait(): SharedWait {
-    let current: Promise<number> = Promise.resolve(0);
-    let next: Promise<number> | undefined;
-    return {
-      join(node) {
-        // A WAIT in progress may have begun before this write, so only the next one covers it.
-        next ??= current
-          .catch(() => 0)
-          .then(() => {
-            next = undefined;
-            current = node.send(['WAIT', String(replicas), String(WAIT_MS)]).then(Number);
-            return current;
-          });
-        return next;
-      },
-    };
+  ): Promise<T> {
+    return this.#link.call('write', key, budget, async (connection) => {
+      const result = await work(connection);
+      if (this.#replicas === 0 || !changed(result)) return result;
+      const node = await connection.nodeOf(key);
+      const wait = this.#waits.get(node.identity) ?? new SharedWait();
+      this.#waits.set(node.identity, wait);
+      const confirmed = await wait.join(node, this.#replicas);
+      if (confirmed < this.#replicas) {
+        throw new StoreWriteUnconfirmed(`${confirmed} of ${this.#replicas} replicas confirmed the write`);
+      }
+      return result;
+    });
   }
 }
 
 /** The WAITs on one connection, of which one is in progress at a time. */
-interface SharedWait {
+class SharedWait {
+  #current: Promise<number> = Promise.resolve(0);
+  #next: Promise<number> | undefined;
+
   /** Resolves to the number of replicas that have everything that was written before the call. */
-  join(node: RedisNodeConnection): Promise<number>;
+  join(node: RedisNodeConnection, replicas: number): Promise<number> {
+    // A WAIT in progress may have begun before this write, so only the next one covers it.
+    this.#next ??= this.#current
+      .catch(() => 0)
+      .then(() => {
+        this.#next = undefined;
+        this.#current = node.send(['WAIT', String(replicas), String(WAIT_MS)]).then(Number);
+        return this.#current;
+      });
+    return this.#next;
+  }
 }

@@ -11,8 +11,8 @@ import { DATABASE_FILE } from '../settings.ts';
 import { messageOf, StoreCorrupt, type StoreLog, StoreUnavailable } from '../stores.ts';
 import { makeFile, makeFolder, sqliteFailure } from './folder.ts';
 import { identityOf, openThere, sightOf } from './identity.ts';
-import { createWriteQueue, type WriteQueue } from './write-queue.ts';
-import { createReserve, type Write, type WriteResult } from './writes.ts';
+import { WriteQueue } from './write-queue.ts';
+import { Reserve, type Write, type WriteResult } from './writes.ts';
 
 /** Prepares a statement, once for each connection. */
 export type Prepare = (sql: string) => StatementSync;
@@ -211,7 +211,7 @@ function openAt(file: string, lockMs: number): Open {
     statements.set(sql, statement);
     return statement;
   };
-  return { connection, identity, prepare, writes: createWriteQueue(file) };
+  return { connection, identity, prepare, writes: new WriteQueue(file) };
 }
 
 /**
@@ -225,7 +225,7 @@ function connect(file: string, lockMs: number): Pick<Open, 'connection' | 'ident
     const failure = sqliteFailure(error);
     if (failure instanceof StoreCorrupt)
       throw new StoreCorrupt(`${file} is damaged: ${messageOf(error)}`, { cause: error });
-    if (failure instanceof StoreUnavailable && createReserve(file).giveUp()) return connect(file, lockMs);
+    if (failure instanceof StoreUnavailable && new Reserve(file).giveUp()) return connect(file, lockMs);
     throw new StoreUnavailable(`cannot use ${file}: ${messageOf(error)}`, { cause: error });
   }
 }

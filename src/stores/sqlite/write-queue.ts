@@ -34,19 +34,6 @@ export function sharedNow(): number {
 /** The number that no order has: it acknowledges that the thread has opened the database. */
 export const READY = -1;
 
-/** Passes writes to the thread that makes them, and waits for the disk. */
-export interface WriteQueue {
-  /**
-   * Makes one write, which is on the disk when the promise resolves. Throws StoreUnavailable or StoreCorrupt if it was
-   * not made, StoreWriteUnconfirmed if that is unknown, because the disk took too long or the thread died.
-   */
-  write(budget: StoreBudget, write: Write): Promise<WriteResult>;
-  /** Resolves when the thread has opened the database. Rejects with StoreUnavailable if it could not. */
-  opened(): Promise<void>;
-  /** Waits for writes in progress, and ends the thread. */
-  close(): Promise<void>;
-}
-
 /**
  * Milliseconds that a write may wait for its turn, however small its budget. Giving up on the machine's own disk would
  * make nothing faster and leave the outcome unknown, so a write waits longer here than for a server elsewhere.
@@ -55,70 +42,84 @@ const TURN_MS = 1_000;
 /** Milliseconds that it may then wait for the disk, for the same reason. */
 const DISK_MS = 4_000;
 
-/** A queue for one database file. */
-export function createWriteQueue(file: string): WriteQueue {
-  const waiting = new Map<number, PromiseWithResolvers<WriteResult>>();
-  const opened = Promise.withResolvers<void>();
-  // If nobody waits for this promise, the first write reports the failure.
-  opened.promise.catch(() => {});
-  let numbers = 0;
-  let thread: Worker | undefined = start();
+/** Passes writes of one database file to the thread that makes them, and waits for the disk. */
+export class WriteQueue {
+  readonly #file: string;
+  readonly #waiting = new Map<number, PromiseWithResolvers<WriteResult>>();
+  readonly #opened = Promise.withResolvers<void>();
+  #numbers = 0;
+  #thread: Worker | undefined;
 
-  return {
-    write(budget, write) {
-      return spend(budget, async () => {
-        if (budget.remaining <= 0) throw new StoreUnavailable('the time for store work is used up');
-        thread ??= start();
-        const number = numbers++;
-        const acknowledged = Promise.withResolvers<WriteResult>();
-        waiting.set(number, acknowledged);
-        thread.ref();
-        const turn = Math.max(budget.remaining, TURN_MS);
-        thread.postMessage({ number, deadline: sharedNow() + turn, write } satisfies Order);
-        const timer = setTimeout(() => {
-          acknowledged.reject(new StoreWriteUnconfirmed('the disk did not confirm the write in time'));
-        }, turn + DISK_MS);
-        try {
-          return await acknowledged.promise;
-        } finally {
-          clearTimeout(timer);
-          waiting.delete(number);
-          // An idle thread must not keep the process alive.
-          if (waiting.size === 0) thread?.unref();
-        }
-      });
-    },
-    opened: () => opened.promise,
-    async close() {
-      while (waiting.size > 0) await sleep(5);
-      await thread?.terminate();
-    },
-  };
+  constructor(file: string) {
+    this.#file = file;
+    // If nobody waits for this promise, the first write reports the failure.
+    this.#opened.promise.catch(() => {});
+    this.#thread = this.#start();
+  }
 
-  function start(): Worker {
-    const started = new Worker(new URL('./write-thread.ts', import.meta.url), { workerData: { file } });
+  /**
+   * Makes one write, which is on the disk when the promise resolves. Throws StoreUnavailable or StoreCorrupt if it was
+   * not made, StoreWriteUnconfirmed if that is unknown, because the disk took too long or the thread died.
+   */
+  write(budget: StoreBudget, write: Write): Promise<WriteResult> {
+    return spend(budget, async () => {
+      if (budget.remaining <= 0) throw new StoreUnavailable('the time for store work is used up');
+      this.#thread ??= this.#start();
+      const number = this.#numbers++;
+      const acknowledged = Promise.withResolvers<WriteResult>();
+      this.#waiting.set(number, acknowledged);
+      this.#thread.ref();
+      const turn = Math.max(budget.remaining, TURN_MS);
+      this.#thread.postMessage({ number, deadline: sharedNow() + turn, write } satisfies Order);
+      const timer = setTimeout(() => {
+        acknowledged.reject(new StoreWriteUnconfirmed('the disk did not confirm the write in time'));
+      }, turn + DISK_MS);
+      try {
+        return await acknowledged.promise;
+      } finally {
+        clearTimeout(timer);
+        this.#waiting.delete(number);
+        // An idle thread must not keep the process alive.
+        if (this.#waiting.size === 0) this.#thread?.unref();
+      }
+    });
+  }
+
+  /** Resolves when the thread has opened the database. Rejects with StoreUnavailable if it could not. */
+  opened(): Promise<void> {
+    return this.#opened.promise;
+  }
+
+  /** Waits for writes in progress, and ends the thread. */
+  async close(): Promise<void> {
+    while (this.#waiting.size > 0) await sleep(5);
+    await this.#thread?.terminate();
+  }
+
+  #start(): Worker {
+    const started = new Worker(new URL('./write-thread.ts', import.meta.url), { workerData: { file: this.#file } });
     started.on('message', ({ number, outcome }: Acknowledgement) => {
       if (number === READY) {
-        opened.resolve();
-        if (waiting.size === 0) started.unref();
+        this.#opened.resolve();
+        if (this.#waiting.size === 0) started.unref();
       }
-      const order = waiting.get(number);
+      const order = this.#waiting.get(number);
       if (outcome.kind === 'done') order?.resolve(outcome.result);
       else if (outcome.kind === 'corrupt') order?.reject(new StoreCorrupt(outcome.message));
       else if (outcome.kind === 'unconfirmed') order?.reject(new StoreWriteUnconfirmed(outcome.message));
       else order?.reject(new StoreUnavailable(outcome.message));
     });
-    started.on('error', (cause) => lose(started, cause));
-    started.on('exit', () => lose(started, undefined));
+    started.on('error', (cause) => this.#lose(started, cause));
+    started.on('exit', () => this.#lose(started, undefined));
     return started;
   }
 
   /** The thread has ended: its writes are unconfirmed, and the next write starts another. */
-  function lose(lost: Worker, cause: unknown): void {
-    if (lost !== thread) return;
-    thread = undefined;
-    opened.reject(new StoreUnavailable('the thread that writes did not start', { cause }));
-    for (const order of waiting.values()) {
+  #lose(lost: Worker, cause: unknown): void {
+    if (lost !== this.#thread) return;
+    this.#thread = undefined;
+    this.#opened.reject(new StoreUnavailable('the thread that writes did not start', { cause }));
+    for (const order of this.#waiting.values()) {
       order.reject(new StoreWriteUnconfirmed('the thread that writes ended', cause === undefined ? {} : { cause }));
     }
   }

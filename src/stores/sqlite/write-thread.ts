@@ -9,7 +9,7 @@ import { StoreCorrupt } from '../stores.ts';
 import { isFull, isLocked, sqliteFailure } from './folder.ts';
 import { identityOf, openThere } from './identity.ts';
 import { type Acknowledgement, type Order, READY, sharedNow } from './write-queue.ts';
-import { createReserve, createWrites, type WriteResult } from './writes.ts';
+import { createWrites, Reserve, type WriteResult } from './writes.ts';
 
 /** Writes that one transaction may have, which then share one wait for the disk. */
 const MOST_AT_ONCE = 128;
@@ -26,7 +26,7 @@ const { connection, identity } = openThere(file, 0, (opening) => {
   opening.exec('PRAGMA synchronous = FULL');
   make = createWrites(opening);
 });
-const reserve = createReserve(file);
+const reserve = new Reserve(file);
 reserve.keep();
 let reservedAt = sharedNow();
 

@@ -118,32 +118,29 @@ export function createWrites(connection: DatabaseSync): (write: Write) => WriteR
 /** Bytes of the reserve: more than the write-ahead log of any deletion or key command needs. */
 const RESERVE_BYTES = 1024 * 1024;
 
-/** The reserved space of one database. */
-export interface Reserve {
-  /** Reserves the space, if it is not reserved yet and there is room. */
-  keep(): void;
-  /** Gives the space up. Returns whether there was any. */
-  giveUp(): boolean;
-}
+/** The reserved space of a database: a file beside it. */
+export class Reserve {
+  readonly #file: string;
 
-/** The reserve of a database: a file beside it. */
-export function createReserve(database: string): Reserve {
-  const file = `${database}-reserve`;
-  const giveUp = (): boolean => {
-    if (!existsSync(file)) return false;
-    rmSync(file, { force: true });
+  constructor(database: string) {
+    this.#file = `${database}-reserve`;
+  }
+
+  /** Reserves the space, if it is not reserved yet and there is room. */
+  keep(): void {
+    if (existsSync(this.#file)) return;
+    try {
+      writeFileSync(this.#file, Buffer.alloc(RESERVE_BYTES, 1), { mode: 0o600 });
+    } catch {
+      // There is not enough room, and half a reserve must not take what is left.
+      this.giveUp();
+    }
+  }
+
+  /** Gives the space up. Returns whether there was any. */
+  giveUp(): boolean {
+    if (!existsSync(this.#file)) return false;
+    rmSync(this.#file, { force: true });
     return true;
-  };
-  return {
-    giveUp,
-    keep() {
-      if (existsSync(file)) return;
-      try {
-        writeFileSync(file, Buffer.alloc(RESERVE_BYTES, 1), { mode: 0o600 });
-      } catch {
-        // There is not enough room, and half a reserve must not take what is left.
-        giveUp();
-      }
-    },
-  };
+  }
 }

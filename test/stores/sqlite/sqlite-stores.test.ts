@@ -12,7 +12,7 @@ import { createStoreBudget as budget } from '../../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../../src/stores/catalog-store.ts';
 import { REVOKED } from '../../../src/stores/key-store.ts';
 import { claimFolder } from '../../../src/stores/sqlite/folder.ts';
-import { createWriteQueue } from '../../../src/stores/sqlite/write-queue.ts';
+import { WriteQueue } from '../../../src/stores/sqlite/write-queue.ts';
 import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../../../src/stores/stores.ts';
 import { openStores } from '../../support/open-stores.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -65,7 +65,7 @@ test.serial("the files are their user's alone", async (t) => {
 
 test.serial('a thread that cannot write says so, and the next write tries another', async (t) => {
   const place = temporaryFolder();
-  const queue = createWriteQueue(join(place, 'folder', 'umpire.db'));
+  const queue = new WriteQueue(join(place, 'folder', 'umpire.db'));
   await t.throwsAsync(queue.opened(), { instanceOf: StoreUnavailable });
   const write = () => queue.write(budget(5_000), { kind: 'delete_catalog', owner: 'a', id: 'b' });
   await t.throwsAsync(write(), { instanceOf: StoreWriteUnconfirmed });
