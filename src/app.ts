@@ -28,7 +28,7 @@ import { Dispatch } from './wire/dispatch.ts';
 import { Health } from './wire/health.ts';
 import { type HoldingState, Holdings } from './wire/holdings/holdings.ts';
 import { Cors } from './wire/http/cors.ts';
-import { createListener, type Listener, type TlsFiles } from './wire/listener/listener.ts';
+import { Listener, type TlsFiles } from './wire/listener/listener.ts';
 import { Metrics } from './wire/metrics/metrics.ts';
 import { createRestHandler } from './wire/rest/handler.ts';
 import { createRpcHandler } from './wire/rpc/handler.ts';
@@ -213,7 +213,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const observers = [metrics, tracing].flatMap((part) => part?.observe ?? []);
   const cors = new Cors(config.corsOrigins);
   const dispatch = new Dispatch({ rest, rpc, holdings, logger, observers, cors });
-  const listener = createListener({ dispatch, logger, holdings, tls: config.tls });
+  const listener = new Listener({ dispatch, logger, holdings, tls: config.tls });
   const collect = createCollector(() => vitals.memory() >= IDLE_AT * config.memory);
   watchdog.start(() => {
     listener.closeIdle();

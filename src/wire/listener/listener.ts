@@ -2,7 +2,7 @@
  * One port for everything: HTTP/1.1 (REST, Connect) and HTTP/2 (gRPC, Connect, REST), in cleartext by the first bytes
  * of a connection, with a certificate by ALPN.
  */
-import type { RequestListener } from 'node:http';
+import type { Server as HttpServer, RequestListener } from 'node:http';
 import {
   createServer as createHttp2Server,
   createSecureServer,
@@ -12,12 +12,13 @@ import {
 } from 'node:http2';
 import { createServer as createNetServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
 import { LOCAL_PEER } from '../../domain/client-address.ts';
 import type { Logger } from '../../logger.ts';
 import type { Dispatch } from '../dispatch.ts';
 import type { Holdings } from '../holdings/holdings.ts';
 import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/byte-collector.ts';
-import { isHttp2 } from '../http/messages.ts';
+import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.ts';
 import type { Line } from '../http/turns.ts';
 import { createHttp1Server, HTTP1_OPTIONS, listen, type Place } from './http1-server.ts';
 import { createSessionTurns, HTTP2_OPTIONS, SessionWatch } from './http2-sessions.ts';
@@ -42,23 +43,6 @@ export interface ListenerOptions {
   readonly tls: TlsFiles | undefined;
 }
 
-/** The port that callers connect to, from `listen` to `close`. */
-export interface Listener {
-  /** Resolves with the place once connections are accepted. @throws the system's error if it cannot be had. */
-  listen(place: Place): Promise<Place>;
-  /** Uses a new certificate for connections from now on. @throws Error if it is not valid; the old one stays. */
-  setCertificate(tls: TlsFiles): void;
-  /** From now on every connection serves one more request, and its peer is told with the response. */
-  startLeaving(): void;
-  /**
-   * Accepts nothing more and resolves when every connection has ended; those that have not after `grace`
-   * milliseconds are cut.
-   */
-  close(grace: number): Promise<void>;
-  /** Closes every connection that has no request in progress. */
-  closeIdle(): void;
-}
-
 /** Milliseconds that a connection which was accepted last has for its first request, which may be on the way. */
 const FIRST_REQUEST_TIME = 100;
 
@@ -78,90 +62,164 @@ const MAX_WAIT_FOR_EMPTY = 500;
 /** Sockets that wait for the system to accept them. */
 const BACKLOG = 1024;
 
-/** A listener that accepts nothing before `listen`. */
-export function createListener({ dispatch, logger, holdings, tls }: ListenerOptions): Listener {
-  const sessions = new SessionWatch();
+/** The port that callers connect to, from `listen` to `close`; it accepts nothing before. */
+export class Listener {
+  readonly #dispatch: Dispatch;
+  readonly #holdings: Holdings;
+  readonly #server: Server;
+  readonly #http1: Server;
+  /** Of cleartext connections. */
+  readonly #http2: Http2Server | undefined;
+  /** Of both protocols, where there is a certificate. */
+  readonly #secure: Http2SecureServer | undefined;
+  readonly #sessions = new SessionWatch();
+  readonly #turns = createSessionTurns();
+  readonly #pipelines = new Pipelines();
   /** Since when nothing has been left to answer on a connection, as was seen while the port closes; else infinite. */
-  const sockets = new Map<Socket, number>();
-  const track = (socket: Socket): void => {
-    sockets.set(socket, Number.POSITIVE_INFINITY);
-    socket.once('close', () => sockets.delete(socket));
-  };
+  readonly #sockets = new Map<Socket, number>();
   /** Those whose protocol has not shown yet. */
-  const unknown = new Set<Socket>();
-  const pipelines = new Pipelines();
-  const raw = createRawAnswers(logger, (socket) => pipelines.discard(socket));
-  const counted: RequestListener = (request, response) => {
-    if (!isHttp2(request)) pipelines.began(request, response);
-    dispatch.take(request, response);
-  };
-  const http1 = createHttp1Server(counted, raw);
-  const onSession = (session: ServerHttp2Session): void => {
-    holdings.bindSession(session);
-    sessions.add(session);
-  };
-  const odd: OddHttp2 = { dispatch: counted, raw, onSession, holdings };
-  const secure = tls === undefined ? undefined : createTlsServer(tls, odd, pipelines, track);
-  const speak = secure === undefined ? createSniffer({ http1, unknown, odd, pipelines }) : createTlsFront(secure);
-  const server: Server = createNetServer(
-    { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE },
-    (socket) => {
-      // A socket without a listener for its errors ends the process with them.
-      socket.on('error', () => {});
-      if (typeof server.address() === 'string') nameLocalPeer(socket);
-      const connection = holdings.accept(socket);
-      if (connection === undefined) return;
-      track(socket);
-      speak(socket, connection.line);
-    },
-  );
+  readonly #unknown = new Set<Socket>();
 
-  // A secure server has Node's own method for its HTTP/1.1 connections, which its types do not show.
-  const http1Connections = (secure ?? http1) as Pick<typeof http1, 'closeIdleConnections'>;
+  constructor({ dispatch, logger, holdings, tls }: ListenerOptions) {
+    this.#dispatch = dispatch;
+    this.#holdings = holdings;
+    const raw = createRawAnswers(logger, (socket) => this.#pipelines.discard(socket));
+    const take: RequestListener = (request, response) => this.#take(request, response);
+    this.#http1 = createHttp1Server(take, raw);
+    const onSession = (session: ServerHttp2Session): void => {
+      holdings.bindSession(session);
+      this.#sessions.add(session);
+    };
+    const odd: OddHttp2 = { dispatch: take, raw, onSession, holdings };
+    if (tls === undefined) {
+      this.#http2 = createHttp2Server(HTTP2_OPTIONS, take as never);
+      answerOddHttp2(this.#http2, odd);
+    } else this.#secure = createTlsServer(tls, odd, (socket) => this.#beginSecure(socket));
+    this.#server = createNetServer(
+      { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE },
+      (socket) => this.#accept(socket),
+    );
+  }
 
-  return {
-    listen: (place) => listen(server, { ...place, backlog: BACKLOG }),
-    setCertificate: (files) => secure?.setSecureContext(files),
-    startLeaving: () => sessions.startLeaving(),
-    close: async (grace) => {
-      const graceEnds = performance.now() + grace;
-      await acceptWaiting(server);
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      http1Connections.closeIdleConnections();
-      if (unknown.size + sessions.fresh > 0) await sleep(FIRST_REQUEST_TIME);
-      sessions.closeAll();
-      for (const socket of unknown) socket.destroy();
-      const timer = setTimeout(() => {
-        sessions.destroyAll();
-        for (const socket of sockets.keys()) socket.destroy();
-      }, graceEnds - performance.now());
-      // A keep-alive connection whose last response is under way becomes idle later.
-      const sweep = setInterval(() => {
-        http1Connections.closeIdleConnections();
-        cutAnswered(sockets, pipelines);
-      }, 50);
-      await closed;
-      clearTimeout(timer);
-      clearInterval(sweep);
-      http1.close();
-      secure?.close();
-      sessions.stop();
-      holdings.stop();
-    },
-    closeIdle: () => {
-      http1Connections.closeIdleConnections();
-      sessions.closeIdle();
-    },
-  };
-}
+  /** Resolves with the place once connections are accepted. @throws the system's error if it cannot be had. */
+  listen(place: Place): Promise<Place> {
+    return listen(this.#server, { ...place, backlog: BACKLOG });
+  }
 
-/** Cuts the connections on which nothing has been left to answer for long enough. */
-function cutAnswered(sockets: Map<Socket, number>, pipelines: Pipelines): void {
-  const now = performance.now();
-  for (const [socket, since] of sockets) {
-    const isAnswered = socket.writableFinished || pipelines.hasOnlyRest(socket);
-    sockets.set(socket, isAnswered ? Math.min(since, now) : Number.POSITIVE_INFINITY);
-    if (now - since > LINGER_TIME) socket.destroy();
+  /** Uses a new certificate for connections from now on. @throws Error if it is not valid; the old one stays. */
+  setCertificate(tls: TlsFiles): void {
+    this.#secure?.setSecureContext(tls);
+  }
+
+  /** From now on every connection serves one more request, and its peer is told with the response. */
+  startLeaving(): void {
+    this.#sessions.startLeaving();
+  }
+
+  /**
+   * Accepts nothing more and resolves when every connection has ended; those that have not after `grace`
+   * milliseconds are cut.
+   */
+  async close(grace: number): Promise<void> {
+    const graceEnds = performance.now() + grace;
+    await acceptWaiting(this.#server);
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#closeIdleHttp1();
+    if (this.#unknown.size + this.#sessions.fresh > 0) await sleep(FIRST_REQUEST_TIME);
+    this.#sessions.closeAll();
+    for (const socket of this.#unknown) socket.destroy();
+    const timer = setTimeout(() => {
+      this.#sessions.destroyAll();
+      for (const socket of this.#sockets.keys()) socket.destroy();
+    }, graceEnds - performance.now());
+    // A keep-alive connection whose last response is under way becomes idle later.
+    const sweep = setInterval(() => {
+      this.#closeIdleHttp1();
+      this.#cutAnswered();
+    }, 50);
+    await closed;
+    clearTimeout(timer);
+    clearInterval(sweep);
+    this.#http1.close();
+    this.#secure?.close();
+    this.#sessions.stop();
+    this.#holdings.stop();
+  }
+
+  /** Closes every connection that has no request in progress. */
+  closeIdle(): void {
+    this.#closeIdleHttp1();
+    this.#sessions.closeIdle();
+  }
+
+  #closeIdleHttp1(): void {
+    // A secure server has Node's own method for its HTTP/1.1 connections, which its types do not show.
+    ((this.#secure ?? this.#http1) as HttpServer).closeIdleConnections();
+  }
+
+  /** Cuts the connections on which nothing has been left to answer for long enough. */
+  #cutAnswered(): void {
+    const now = performance.now();
+    for (const [socket, since] of this.#sockets) {
+      const isAnswered = socket.writableFinished || this.#pipelines.hasOnlyRest(socket);
+      this.#sockets.set(socket, isAnswered ? Math.min(since, now) : Number.POSITIVE_INFINITY);
+      if (now - since > LINGER_TIME) socket.destroy();
+    }
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.set(socket, Number.POSITIVE_INFINITY);
+    socket.once('close', () => this.#sockets.delete(socket));
+  }
+
+  #accept(socket: Socket): void {
+    // A socket without a listener for its errors ends the process with them.
+    socket.on('error', () => {});
+    if (typeof this.#server.address() === 'string') nameLocalPeer(socket);
+    const connection = this.#holdings.accept(socket);
+    if (connection === undefined) return;
+    this.#track(socket);
+    const secure = this.#secure;
+    if (secure === undefined) this.#sniff(socket, connection.line);
+    // A handshake takes a millisecond or two. One that may not stay never begins it: the server does not listen itself.
+    else this.#turns.take(socket, this.#turns.arrived(), () => void secure.emit('connection', socket));
+  }
+
+  /** Hands a cleartext connection to the protocol that it speaks. */
+  #sniff(socket: Socket, line: Line): void {
+    const arrival = this.#turns.arrived();
+    this.#unknown.add(socket);
+    socket.once('close', () => this.#unknown.delete(socket));
+    sniff(socket, HEADERS_TIMEOUT, (protocol) => {
+      const begin = (server: Server | Http2Server | undefined, sockets: Set<Socket>): void => {
+        this.#unknown.delete(socket);
+        readInTurns(socket, sockets);
+        server?.emit('connection', socket);
+      };
+      if (protocol === 'http1') {
+        begin(this.#http1, line.sockets);
+        this.#pipelines.add(socket, line);
+      } else
+        this.#turns.take(socket, arrival, () => {
+          joinPieces(socket);
+          begin(this.#http2, line.sessions);
+        });
+    });
+  }
+
+  /** Begins with a connection whose handshake is done. */
+  #beginSecure(socket: TLSSocket): void {
+    const connection = this.#holdings.bind(socket);
+    if (connection === undefined) return;
+    this.#track(socket);
+    const { line } = connection;
+    readInTurns(socket, socket.alpnProtocol === 'h2' ? line.sessions : line.sockets);
+    if (socket.alpnProtocol !== 'h2') this.#pipelines.add(socket, line);
+  }
+
+  #take(request: HttpRequest, response: HttpResponse): void {
+    if (!isHttp2(request)) this.#pipelines.began(request, response);
+    this.#dispatch.take(request, response);
   }
 }
 
@@ -195,39 +253,6 @@ async function acceptWaiting(server: Server): Promise<void> {
   server.off('connection', onConnection);
 }
 
-/** Hands cleartext connections to the protocol that they speak. */
-function createSniffer(parts: {
-  readonly http1: Server;
-  readonly unknown: Set<Socket>;
-  readonly odd: OddHttp2;
-  readonly pipelines: Pipelines;
-}): (socket: Socket, line: Line) => void {
-  const { http1, unknown, odd, pipelines } = parts;
-  const http2 = createHttp2Server(HTTP2_OPTIONS, odd.dispatch as never);
-  answerOddHttp2(http2, odd);
-  const turns = createSessionTurns();
-  return (socket, line) => {
-    const arrival = turns.arrived();
-    unknown.add(socket);
-    socket.once('close', () => unknown.delete(socket));
-    sniff(socket, HEADERS_TIMEOUT, (protocol) => {
-      const begin = (server: Server | Http2Server): void => {
-        unknown.delete(socket);
-        readInTurns(socket, server === http1 ? line.sockets : line.sessions);
-        server.emit('connection', socket);
-      };
-      if (protocol === 'http1') {
-        begin(http1);
-        pipelines.add(socket, line);
-      } else
-        turns.take(socket, arrival, () => {
-          joinPieces(socket);
-          begin(http2);
-        });
-    });
-  };
-}
-
 /**
  * Joins the pieces that a socket has buffered. Node hands them to a new session one after another, and goes on if one
  * of them has ended the session, whose handle is gone by then: a TypeError that nobody can catch.
@@ -238,21 +263,8 @@ function joinPieces(socket: Socket): void {
   if (pieces.length > 0) socket.unshift(Buffer.concat(pieces));
 }
 
-/**
- * Hands connections to a server that does not listen itself, so that those which may not stay never begin a handshake.
- */
-function createTlsFront(secure: Http2SecureServer): (socket: Socket) => void {
-  const turns = createSessionTurns();
-  // A handshake takes a millisecond or two.
-  return (socket) => turns.take(socket, turns.arrived(), () => void secure.emit('connection', socket));
-}
-
-function createTlsServer(
-  tls: TlsFiles,
-  odd: OddHttp2,
-  pipelines: Pipelines,
-  track: (socket: Socket) => void,
-): Http2SecureServer {
+/** A server that does not listen itself: connections are handed to it, and come back once their handshake is done. */
+function createTlsServer(tls: TlsFiles, odd: OddHttp2, begin: (socket: TLSSocket) => void): Http2SecureServer {
   const options = {
     ...HTTP2_OPTIONS,
     ...HTTP1_OPTIONS,
@@ -263,14 +275,7 @@ function createTlsServer(
   };
   const server = createSecureServer(options, odd.dispatch as never);
   answerOddHttp2(server, odd);
-  server.on('secureConnection', (socket) => {
-    const connection = odd.holdings.bind(socket);
-    if (connection === undefined) return;
-    track(socket);
-    const { line } = connection;
-    readInTurns(socket, socket.alpnProtocol === 'h2' ? line.sessions : line.sockets);
-    if (socket.alpnProtocol !== 'h2') pipelines.add(socket, line);
-  });
+  server.on('secureConnection', begin);
   server.on('clientError', odd.raw.clientError as never);
   server.on('tlsClientError', () => {});
   // The timeouts are only watched once the server believes that it listens.
