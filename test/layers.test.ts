@@ -39,7 +39,7 @@ const BELOW: Readonly<Record<string, readonly string[]>> = {
   // Another composition of the same parts, with an engine of its own.
   mock: ['wire', 'domain', 'engine', 'stores'],
   // The statistics of what catalogs learn: decisions only use the result.
-  learning: ['domain', 'stores'],
+  learning: ['domain', 'engine', 'stores'],
   cli: ['bridge', 'mcp', 'front', 'mock', 'learning', 'domain', 'engine', 'stores'],
   // Processes in front of a service, which they call as any client does: of its own code they share the errors' table.
   bridge: ['front', 'domain'],

@@ -70,6 +70,11 @@ export const HEADERS: Readonly<Record<string, Schema>> = {
       'The digest of what the catalog has learned from examples; absent where nothing learned was applied. With `model` it names what decided: the same two give the same answer.',
     schema: { type: 'string', pattern: '^[0-9a-f]+$' },
   },
+  'X-Umpire-Step': {
+    description:
+      'Of a model that asks others in order: the one that answered, and each that would have been asked and could not decide.',
+    schema: { type: 'string', pattern: '^[a-z0-9._-]+@[a-z0-9._-]+(; away=[a-z0-9._-]+@[a-z0-9._-]+)*$' },
+  },
   'X-Umpire-Languages': {
     description:
       'The languages that the model was measured in, as BCP 47 tags; absent where its package does not say. A text in another language gets an answer, too, and it is chance.',

@@ -109,6 +109,7 @@ function success(route: Route): Schema {
   if (route.procedure.limits === 'decision') {
     headers['Server-Timing'] = headerRef('Server-Timing');
     headers['X-Umpire-Learned'] = headerRef('X-Umpire-Learned');
+    headers['X-Umpire-Step'] = headerRef('X-Umpire-Step');
     headers['X-Umpire-Unread'] = headerRef('X-Umpire-Unread');
   }
   if (route.procedure.limits === 'decision' || route.template.text === '/v1/models/{model}') {

@@ -3,7 +3,7 @@
  * life. Each layer reads it and adds what it knows. The wire extends it by the HTTP request and its response; to the
  * engine it is the terms of a job.
  */
-import type { JobTerms, Unread } from '../engine/engine.ts';
+import type { AnsweringStep, JobTerms, Unread } from '../engine/engine.ts';
 import { createStoreBudget } from '../stores/budget.ts';
 import type { Caller } from './authenticate.ts';
 import type { BodyMeter } from './body-limits.ts';
@@ -25,6 +25,8 @@ export interface CallFacts {
   confidence?: number;
   /** The digest of the catalog's learned state, if that decided. */
   learned?: string | undefined;
+  /** Who answered for a cascade. */
+  step?: AnsweringStep | undefined;
   /** Milliseconds by stage, as the engine reports them: `queue`, `tokenize`, `infer`. */
   timings?: Readonly<Record<string, number>>;
 }

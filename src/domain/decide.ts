@@ -73,8 +73,8 @@ export class Decider {
       learned?.decide(said, outcome.vector) ?? applyTemperature(said, catalog?.calibrations?.[name] ?? 1),
     );
     const confidence = probabilities[winner] as number;
-    const { inputTokens, unread, timings } = outcome;
-    const facts: CallFacts = { model: name, languages: model.languages, inputTokens, unread, confidence };
+    const { inputTokens, unread, timings, step } = outcome;
+    const facts: CallFacts = { model: name, languages: model.languages, inputTokens, unread, confidence, step };
     Object.assign(call.facts, facts, { choices: choices.length, learned: learned?.digest, timings });
     return {
       id: newId('dec_'),

@@ -5,6 +5,7 @@ import { Revisions } from './packages/revisions.ts';
 import { createPackageWatch, type FoundPackage } from './packages/scan.ts';
 import { createSelection } from './packages/selection.ts';
 import { straysOf, withAddress } from './packages/servers.ts';
+import { Cascades } from './pool/cascades.ts';
 import { EngineGroups } from './pool/engine-groups.ts';
 import { tidyCache } from './worker/cache.ts';
 
@@ -25,6 +26,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     },
   });
   const groups = new EngineGroups(settings, revisions);
+  const cascades = new Cascades(revisions, groups);
   const reportStrays = createStrayReport(settings);
   const select = createSelection(settings.models, settings.logger);
   const watch = createPackageWatch(settings, (packages) => {
@@ -47,6 +49,8 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   let lastCheck = performance.now();
   const checks = setInterval(() => {
     hasBegun();
+    // Cascades change with their steps, and the log is to say so soon.
+    revisions.models();
     const now = performance.now();
     const heldUp = Math.max(0, now - lastCheck - interval);
     lastCheck = now;
@@ -55,10 +59,10 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
 
   return {
     models: () => revisions.models(),
-    score: (job, terms) => groups.poolOf(job).score(job, terms),
+    score: (job, terms) => cascades.score(job, terms),
     // A decision for an inference server does not wait for the engines here.
     crowded: (terms) => groups.onlyPool?.crowded(terms),
-    prepare: (job, terms) => groups.poolOf(job).prepare(job, terms),
+    prepare: (job, terms) => cascades.prepare(job, terms),
     ready: () => hasBegun() && groups.all.some((group) => group.ready()),
     stats: () => groups.stats(),
     reload() {

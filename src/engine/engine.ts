@@ -46,6 +46,14 @@ export interface Unread {
   readonly over: boolean;
 }
 
+/** Who answered for a cascade. Names are `<id>@<revision>`. */
+export interface AnsweringStep {
+  /** The last step that was asked. */
+  readonly model: string;
+  /** Steps that would have been asked and could not decide. */
+  readonly away: readonly string[];
+}
+
 /** The outcome of a job that ran. Failures are thrown, see errors.ts. */
 export type ScoreOutcome =
   | {
@@ -58,6 +66,8 @@ export type ScoreOutcome =
       /** Left out by models that cannot tell. */
       readonly unread?: Unread | undefined;
       readonly timings: JobTimings;
+      /** Of a cascade alone. */
+      readonly step?: AnsweringStep | undefined;
     }
   /** Counting stops early on very long texts: `atLeast` then says that `tokens` is a lower bound. */
   | { readonly kind: 'input_too_long'; readonly tokens: number; readonly limit: number; readonly atLeast: boolean }

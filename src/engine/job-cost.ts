@@ -17,6 +17,8 @@ const COSTS: Readonly<Record<FamilyName, JobCost>> = {
   'two-stage': packedCost,
   remote: shortlistCost,
   'open-inference': shortlistCost,
+  // It has no jobs of its own: those of its steps cost something.
+  cascade: () => 0,
 };
 
 /** Milliseconds that a job of this size takes on one core, or at a server that does nothing else. */

@@ -51,6 +51,8 @@ function lineOf(exchange: Exchange, status: number): object {
     unreadShare: facts.unread === undefined ? undefined : round(facts.unread.share),
     choices: facts.choices,
     learned: facts.learned,
+    step: facts.step?.model,
+    away: facts.step?.away.length === 0 ? undefined : facts.step?.away,
     timings: facts.timings === undefined ? undefined : rounded(facts.timings),
     trace_id: trace?.traceId,
     span_id: trace?.spanId,

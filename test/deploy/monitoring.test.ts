@@ -11,6 +11,7 @@ import { parse } from 'yaml';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
 import type { App } from '../../src/app.ts';
 import { ERROR_TABLE } from '../../src/domain/errors.ts';
+import { writeCascade } from '../engine/support/cascades.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
 import { encoderGraph } from '../engine/support/packages.ts';
 import { writeInferencePackage } from '../engine/support/remote-packages.ts';
@@ -103,6 +104,7 @@ test('every metric, label and value that an expression names is in a scrape', as
   const models = lightModel();
   const { address } = await startInferenceServer(t, { graph: encoderGraph(), output: 'embedding' });
   await writeInferencePackage(models, address);
+  await writeCascade(models, { steps: [{ model: 'minilm-l6', sure: 1 }, { model: 'remote' }] });
   const service = await startKeyedService({ UMPIRE_METRICS_PORT: '0', UMPIRE_MODELS_DIR: models }, {});
   t.teardown(() => service.stop());
   const body = { model: 'minilm-l6', input: 'a', instruction: 'b', choices: ['c', 'd'] };
@@ -112,8 +114,10 @@ test('every metric, label and value that an expression names is in a scrape', as
   };
   await untilServed(service.app, 'minilm-l6');
   await untilServed(service.app, 'remote');
+  await untilServed(service.app, 'cascade');
   t.is(await post('/v1/decisions', body), 200);
   t.is(await post('/v1/decisions', { ...body, model: 'remote' }), 200);
+  t.is(await post('/v1/decisions', { ...body, model: 'cascade' }), 200);
   t.is(await post('/v1/catalogs', { id: 'e', model: 'minilm-l6', choices: ['c', 'd'] }), 201);
   const { choices: _, ...rest } = body;
   t.is(await post('/v1/decisions', { ...rest, catalog: 'e' }), 200);

@@ -8,7 +8,7 @@ import type { ModelLimits } from '../engine.ts';
 import { messageOf } from '../errors.ts';
 import type { JsonObject } from '../families/remote/http/parse-json.ts';
 import type { EngineLogger } from '../options.ts';
-import { type Canary, type DialectName, isRemote, type Manifest } from '../packages/manifest.ts';
+import { type Canary, type DialectName, isLocal, type Manifest } from '../packages/manifest.ts';
 import { readPackage } from '../packages/scan.ts';
 import { clearTokenAddress } from '../packages/servers.ts';
 import { verifyFiles } from '../packages/verify.ts';
@@ -222,8 +222,7 @@ async function shortlistOf(modelsDir: string, name: string): Promise<LocalPackag
   if (listed === undefined) throw new Error(`--shortlist: there is no package '${name}' in ${modelsDir}`);
   const { id, revision } = listed;
   const { folder, manifest, problems } = await readPackage(join(modelsDir, id, revision), id, revision);
-  if (isRemote(manifest.family))
-    throw new Error(`--shortlist: '${name}' is at a server itself; a local model is needed`);
+  if (!isLocal(manifest.family)) throw new Error(`--shortlist: '${name}' is no local model; one is needed`);
   const all = problems.length > 0 ? problems : await verifyFiles(folder, manifest.files);
   if (all.length > 0) throw new Error(`--shortlist: '${name}' is broken: ${all.join('; ')}`);
   return { folder, manifest };

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { costAt } from '../cost-profile.ts';
 import { jobCost } from '../job-cost.ts';
 import { type EngineOptions, engineSettings } from '../options.ts';
-import { isRemote } from '../packages/manifest.ts';
+import { narrowest, stepsAmong } from '../packages/cascade.ts';
+import { type FamilyName, isRemote } from '../packages/manifest.ts';
 import { createRevision, defaultRevision } from '../packages/revisions.ts';
 import { type FoundPackage, readPackage, scanPackages } from '../packages/scan.ts';
 import { straysOf, tokenVariableOf, withAddress } from '../packages/servers.ts';
@@ -20,19 +21,21 @@ export interface ListedPackage {
   readonly isDefault: boolean;
   /** The revision that has the plain name, where this one claims it without having it. */
   readonly outdoneBy: string | undefined;
-  readonly family: string;
+  readonly family: FamilyName;
   readonly ownedBy: string;
   readonly languages: readonly string[];
   readonly disabled: boolean;
   readonly limits: FoundPackage['manifest']['limits'];
-  /** Empty if the manifest is valid and the files are there. */
+  /** Empty if the manifest is valid, the files are there, and so are the steps of a cascade. */
   readonly problems: readonly string[];
+  /** The steps of a cascade as `<id>@<revision>`, in their order. */
+  readonly steps: readonly string[];
 }
 
 /** Lists the packages of a folder. Throws if the folder cannot be read. */
 export async function listPackages(modelsDir: string): Promise<readonly ListedPackage[]> {
   const found = await scanPackages(modelsDir);
-  return found.map(({ manifest, problems }) => {
+  const listed = found.map(({ manifest, problems }): ListedPackage => {
     const siblings = found.filter((each) => each.manifest.id === manifest.id);
     const claims = siblings.map((each) => ({
       revision: each.manifest.revision,
@@ -58,8 +61,28 @@ export async function listPackages(modelsDir: string): Promise<readonly ListedPa
       disabled,
       limits,
       problems,
+      steps: [],
     };
   });
+  return listed.map((each, place) => withSteps(each, found[place]?.cascade, listed));
+}
+
+/** A package of a list with what follows from the other packages: a cascade's steps, and their limits. */
+function withSteps(
+  listed: ListedPackage,
+  cascade: FoundPackage['cascade'],
+  all: readonly ListedPackage[],
+): ListedPackage {
+  if (cascade === undefined || listed.problems.length > 0) return listed;
+  const candidates = all.map((each) => ({ ...each, isBroken: each.problems.length > 0 }));
+  const { found, problems } = stepsAmong(cascade.steps, candidates);
+  const limits = narrowest(found.map((each) => each.limits));
+  return {
+    ...listed,
+    limits,
+    problems: problems.map((each) => `model.json: ${each}`),
+    steps: found.map(({ id, revision }) => `${id}@${revision}`),
+  };
 }
 
 /** The names in the operator's addresses that no remote package has. Rejects if the folder cannot be read. */
@@ -96,7 +119,8 @@ export type PackageCheck =
 
 /**
  * Checks `<modelsDir>/<id>/<revision>`: verifies its files, loads it in a process of its own as the service would,
- * makes its canary decision and measures it. Never throws for what is wrong with the package.
+ * makes its canary decision and measures it. Never throws for what is wrong with the package. Of a cascade nothing is
+ * loaded: its list entry says all.
  */
 export async function checkPackage(
   options: Omit<EngineOptions, 'engines'>,

@@ -67,14 +67,8 @@ export async function placePackage(
   place: PackagePlace,
   { write, settle, logger }: PackageWriter,
 ): Promise<PlacedPackage> {
-  const { modelsDir, id, revision } = place;
-  const folder = await newFolder(place);
-  await mkdir(modelsDir, { recursive: true });
-  await removeLeftovers(modelsDir);
-  const staging = await mkdtemp(join(modelsDir, STAGING));
-  try {
-    const staged = join(staging, id, revision);
-    await mkdir(staged, { recursive: true });
+  const { id, revision } = place;
+  const { folder, made } = await placeMade(place, async (staging, staged) => {
     await write(staged);
     const check = await checkPackage(
       // A package is made for slower machines than this one, too: they may take three times as long.
@@ -87,10 +81,32 @@ export async function placePackage(
       throw new Error([...check.problems, ...remedy].join('\n'));
     }
     await settle?.(staging, staged);
+    return check.speed;
+  });
+  return { folder, speed: made };
+}
+
+/**
+ * Has a package made, in an empty folder that lies in a folder of models of its own, and moves it into its place.
+ * Rejects with what `make` throws, and leaves nothing behind.
+ */
+export async function placeMade<T>(
+  place: PackagePlace,
+  make: (modelsDir: string, folder: string) => Promise<T>,
+): Promise<{ readonly folder: string; readonly made: T }> {
+  const { modelsDir, id, revision } = place;
+  const folder = await newFolder(place);
+  await mkdir(modelsDir, { recursive: true });
+  await removeLeftovers(modelsDir);
+  const staging = await mkdtemp(join(modelsDir, STAGING));
+  try {
+    const staged = join(staging, id, revision);
+    await mkdir(staged, { recursive: true });
+    const made = await make(staging, staged);
     await mkdir(dirname(folder), { recursive: true });
     // Fails if somebody else was faster.
     await rename(staged, folder);
-    return { folder, speed: check.speed };
+    return { folder, made };
   } finally {
     await rm(staging, { recursive: true, force: true });
   }
@@ -113,9 +129,10 @@ export interface ManifestSource {
   readonly family: FamilyName;
   readonly ownedBy: string;
   readonly isDefault: boolean;
-  readonly limits: ModelLimits;
   readonly options: Readonly<Record<string, unknown>>;
-  readonly canary: Canary;
+  /** Undefined for a cascade, which has no files either. */
+  readonly limits?: ModelLimits;
+  readonly canary?: Canary;
 }
 
 /** Writes `model.json` into a folder; it lists these files of it. */
@@ -132,10 +149,18 @@ export async function writeManifest(
     owned_by: ownedBy,
     status: 'ready',
     default: isDefault,
-    limits: { input_tokens: limits.inputTokens, candidate_tokens: limits.candidateTokens, choices: limits.choices },
-    files: Object.fromEntries(
-      await Promise.all(files.map(async (name) => [name, await listed(join(folder, name))] as const)),
-    ),
+    ...(limits === undefined
+      ? {}
+      : {
+          limits: {
+            input_tokens: limits.inputTokens,
+            candidate_tokens: limits.candidateTokens,
+            choices: limits.choices,
+          },
+          files: Object.fromEntries(
+            await Promise.all(files.map(async (name) => [name, await listed(join(folder, name))] as const)),
+          ),
+        }),
     options,
     canary,
   };

@@ -8,6 +8,8 @@
  *       "unread": { "bound": 0…1, "pull": 0…20 },     may be left out, see UnreadRule
  *       "canary": { "input", "instruction", "choices": [2 or more], "choice": "the expected winner" } }
  *
+ * A cascade has no limits, files, rule and canary of its own, see cascade.ts.
+ *
  * One file: the checker, which the families' options are read with, too, is what every reading of a manifest is made
  * of.
  */
@@ -52,12 +54,14 @@ export interface Manifest {
   readonly isDefault: boolean;
   /** BCP 47 tags; undefined if the package does not say. */
   readonly languages: readonly string[] | undefined;
+  /** Of a cascade those that a request may have at least: its own are its steps'. */
   readonly limits: ModelLimits;
   readonly files: ReadonlyMap<string, PackageFile>;
   /** Checked by the family when it loads. */
   readonly options: unknown;
   readonly unread: UnreadRule | undefined;
-  readonly canary: Canary;
+  /** Undefined for a cascade alone: its steps have made theirs. */
+  readonly canary: Canary | undefined;
 }
 
 /**
@@ -68,7 +72,7 @@ export function readManifest(
   text: string,
   id: string,
   revision: string,
-): { readonly value: Manifest; readonly problems: readonly string[] } {
+): { readonly value: Manifest; readonly problems: string[] } {
   const problems: string[] = [];
   let document: unknown;
   try {
@@ -80,6 +84,10 @@ export function readManifest(
   const broken = problems.length > 0;
   const fields = createChecker(document, '', problems);
   const family = familyOf(fields);
+  const isWhole = !isCascade(family);
+  for (const field of isWhole ? [] : OF_STEPS) {
+    if (fields.value(field) !== undefined) fields.problem('is not for a cascade, whose steps have theirs', field);
+  }
   const value: Manifest = {
     id: named(fields, 'id', id),
     revision: named(fields, 'revision', revision),
@@ -88,11 +96,11 @@ export function readManifest(
     disabled: fields.text('status', /^(ready|disabled)$/) === 'disabled',
     isDefault: fields.flag('default', false),
     languages: fields.value('languages') === undefined ? undefined : fields.texts('languages', 1),
-    limits: limitsOf(fields.object('limits')),
-    files: filesOf(fields.object('files'), family),
+    limits: isWhole ? limitsOf(fields.object('limits')) : LEAST_LIMITS,
+    files: isWhole ? filesOf(fields.object('files'), family) : new Map(),
     options: document === null || typeof document !== 'object' ? {} : (document as { options?: unknown }).options,
     unread: fields.value('unread') === undefined ? undefined : unreadOf(fields.object('unread')),
-    canary: canaryOf(fields.object('canary')),
+    canary: isWhole ? canaryOf(fields.object('canary')) : undefined,
   };
   fields.integer('schema', 1, 1);
   fields.object('options');
@@ -111,6 +119,12 @@ function familyOf(fields: Checker): FamilyName {
   if (family === undefined) fields.problem(`must be one of ${FAMILY_NAMES.join(', ')}`, 'family');
   return family ?? 'bi-encoder';
 }
+
+/** What the steps of a cascade have, and it has not. */
+const OF_STEPS = ['limits', 'files', 'unread', 'canary'] as const;
+
+/** The narrowest limits that there may be. */
+export const LEAST_LIMITS: ModelLimits = { inputTokens: 1, candidateTokens: 1, choices: 2 };
 
 /** Reads `limits`, of a manifest or of a model within a package. */
 export function limitsOf(limits: Checker): ModelLimits {
@@ -301,7 +315,7 @@ export class InvalidOptions extends Error {
 
 /**
  * `here`: by graph runs in an engine process. `server`: elsewhere, by a server that the package's `options.server`
- * names.
+ * names. `steps`: by the models that the package names.
  */
 const FAMILIES = {
   'bi-encoder': 'here',
@@ -310,7 +324,8 @@ const FAMILIES = {
   remote: 'server',
   // The older name of `remote` with the dialect of that name.
   'open-inference': 'server',
-} as const satisfies Readonly<Record<string, 'here' | 'server'>>;
+  cascade: 'steps',
+} as const satisfies Readonly<Record<string, 'here' | 'server' | 'steps'>>;
 
 /** A `family` of a manifest. `worker/load-family.ts` finds its code by this name. */
 export type FamilyName = keyof typeof FAMILIES;
@@ -324,6 +339,16 @@ export const FAMILY_NAMES = Object.keys(FAMILIES) as readonly FamilyName[];
  */
 export function isRemote(family: FamilyName): boolean {
   return FAMILIES[family] === 'server';
+}
+
+/** Whether the family's packages have a graph, which an engine process runs. */
+export function isLocal(family: FamilyName): boolean {
+  return FAMILIES[family] === 'here';
+}
+
+/** Whether the family's packages name other models, which decide for them. No process loads such a package. */
+export function isCascade(family: FamilyName): boolean {
+  return FAMILIES[family] === 'steps';
 }
 
 /** What the servers of the family `remote` speak: its `options.dialect`. */

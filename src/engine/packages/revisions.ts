@@ -1,12 +1,13 @@
 /**
  * The revisions of models that are served, and what state each is in. A package that appears in the folder becomes a
  * revision; one that changes becomes a new generation of it, which takes over when an engine has loaded it, so that the
- * old one serves until then; one that disappears serves the jobs that it has and is then unloaded. One file: a class
- * and its states.
+ * old one serves until then; one that disappears serves the jobs that it has and is then unloaded. A cascade is loaded
+ * nowhere: its state follows from that of its steps. One file: a class and its states.
  */
 import type { CostProfile } from '../cost-profile.ts';
 import type { ModelRevision, ModelStatus } from '../engine.ts';
 import type { EngineLogger } from '../options.ts';
+import { type Candidate, type Cascade, commonLanguages, narrowest, stepsAmong } from './cascade.ts';
 import { byName, type Manifest } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 
@@ -18,10 +19,13 @@ interface RevisionRecord {
   readonly name: string;
   readonly folder: string;
   readonly manifest: Manifest;
+  /** The options of a cascade, and the steps as they are served now, in their order; none of any other model. */
+  readonly cascade: Cascade | undefined;
+  steps: readonly Revision[];
   readonly signature: string;
   /** `broken` cannot be loaded at all; `failed` is tried again from time to time. */
   state: 'loading' | 'ready' | 'failed' | 'broken' | 'disabled';
-  /** Whether an engine has ever loaded it and its canary was right. */
+  /** Whether an engine has ever loaded it and its canary was right; of a cascade, whether all steps were ready once. */
   proven: boolean;
   /** Measured by the engine that loaded it last; undefined until one has. */
   profile: CostProfile | undefined;
@@ -42,13 +46,16 @@ interface RevisionRecord {
 export type Revision = Readonly<RevisionRecord>;
 
 /** A revision that no engine has loaded; `generation` tells it from others of its name. */
-export function createRevision({ manifest, folder, problems, signature }: FoundPackage, generation: number): Revision {
+export function createRevision(found: FoundPackage, generation: number): Revision {
+  const { manifest, cascade, folder, problems, signature } = found;
   const name = `${manifest.id}@${manifest.revision}`;
   return {
     key: `${name}#${generation}`,
     name,
     folder,
     manifest,
+    cascade,
+    steps: [],
     signature,
     state: problems.length > 0 ? 'broken' : manifest.disabled ? 'disabled' : 'loading',
     proven: false,
@@ -129,17 +136,17 @@ export class Revisions {
    */
   wanted(): readonly Revision[] {
     return [...this.#serving.values(), ...this.#successors.values()]
-      .filter(({ state }) => state !== 'broken' && state !== 'disabled')
+      .filter(({ state, cascade }) => state !== 'broken' && state !== 'disabled' && cascade === undefined)
       .sort((a, b) => a.failures - b.failures || b.jobs - a.jobs || usualFirst(a) - usualFirst(b));
   }
 
-  /** An engine has loaded and measured it, and its canary was right. */
-  succeeded(revision: RevisionRecord, profile: CostProfile): void {
+  /** An engine has loaded and measured it, and its canary was right; of a cascade, enough of its steps are ready. */
+  succeeded(revision: RevisionRecord, profile: CostProfile | undefined): void {
     revision.profile = profile;
     if (revision.retired) return;
     if (revision.state !== 'ready') this.#logger.info({ model: revision.name }, 'a model is ready');
     revision.state = 'ready';
-    revision.proven = true;
+    revision.proven ||= revision.steps.every(({ state }) => state === 'ready');
     revision.undecided = false;
     revision.failures = 0;
     revision.blame = 0;
@@ -147,7 +154,7 @@ export class Revisions {
     if (this.#successors.get(revision.name) === revision) this.#replace(revision);
   }
 
-  /** No engine can load it. */
+  /** No engine can load it, or too many steps of a cascade cannot be asked. */
   failed(revision: RevisionRecord, problems: readonly string[]): void {
     if (revision.retired) return;
     // Logged as an error once, however often loading it fails.
@@ -181,7 +188,35 @@ export class Revisions {
     if (revision.retired && revision.jobs === 0) this.#events.retired(revision);
   }
 
+  /** Brings the state of each cascade in line with that of its steps. */
+  #settle(): void {
+    const serving = [...this.#serving.values()];
+    const all = [...serving, ...this.#successors.values()].filter(({ state }) => state !== 'broken');
+    const defaults = defaultsOf(serving);
+    const candidates = serving.map((of): Candidate & { readonly of: Revision } => {
+      const { id, revision, family, disabled } = of.manifest;
+      const isDefault = defaults.get(id) === revision;
+      return { of, id, revision, family, disabled, isDefault, isBroken: of.state === 'broken' };
+    });
+    for (const revision of all as readonly RevisionRecord[]) {
+      const { cascade, state } = revision;
+      if (cascade === undefined || state === 'disabled') continue;
+      const { found, problems } = stepsAmong(cascade.steps, candidates);
+      revision.steps = found.map(({ of }) => of);
+      // Without an answer of the first step, only a cascade that may leave out steps goes on.
+      const needed = cascade.ifAway === 'answer' ? revision.steps : revision.steps.slice(0, 1);
+      const isServed = needed.some((step) => step.state === 'ready');
+      const away = isServed ? [] : needed.map((step) => `the step ${step.name} is not ready`);
+      const wrong = problems.length > 0 ? problems : away;
+      if (wrong.length === 0) this.succeeded(revision, undefined);
+      else if (state === 'loading' && problems.length === 0 && needed.some((step) => step.state === 'loading'))
+        continue;
+      else if (state !== 'failed' || wrong.join() !== revision.problems.join()) this.failed(revision, wrong);
+    }
+  }
+
   #publish(): readonly ModelRevision[] {
+    this.#settle();
     const models = publish([...this.#serving.values()]);
     const defaults = new Map(models.filter(({ isDefault }) => isDefault).map(({ id, revision }) => [id, revision]));
     for (const [model, revision] of defaults) {
@@ -254,8 +289,22 @@ function publish(serving: readonly Revision[]): readonly ModelRevision[] {
   const all = serving.toSorted(
     (a, b) => byName(a.manifest.id, b.manifest.id) || byName(a.manifest.revision, b.manifest.revision),
   );
+  const defaults = defaultsOf(all);
+  return all.map(({ manifest, cascade, steps, state }) => ({
+    id: manifest.id,
+    revision: manifest.revision,
+    isDefault: defaults.get(manifest.id) === manifest.revision,
+    ownedBy: manifest.ownedBy,
+    languages: manifest.languages ?? commonLanguages(steps.map((step) => step.manifest.languages)),
+    status: statusOf(state),
+    limits: cascade === undefined ? manifest.limits : narrowest(steps.map((step) => step.manifest.limits)),
+  }));
+}
+
+/** The revision that each model's plain name means. */
+function defaultsOf(serving: readonly Revision[]): ReadonlyMap<string, string | undefined> {
   const defaults = new Map<string, string | undefined>();
-  for (const [id, group] of Map.groupBy(all, ({ manifest }) => manifest.id)) {
+  for (const [id, group] of Map.groupBy(serving, ({ manifest }) => manifest.id)) {
     const claims = group.map(({ manifest, state, proven }) => ({
       revision: manifest.revision,
       claims: manifest.isDefault,
@@ -263,15 +312,7 @@ function publish(serving: readonly Revision[]): readonly ModelRevision[] {
     }));
     defaults.set(id, defaultRevision(claims));
   }
-  return all.map(({ manifest: { id, revision, ownedBy, languages, limits }, state }) => ({
-    id,
-    revision,
-    isDefault: defaults.get(id) === revision,
-    ownedBy,
-    languages,
-    status: statusOf(state),
-    limits,
-  }));
+  return defaults;
 }
 
 function statusOf(state: Revision['state']): ModelStatus {

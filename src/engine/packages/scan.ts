@@ -7,6 +7,7 @@ import { type FSWatcher, watch } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EngineLogger } from '../options.ts';
+import { type Cascade, readCascade } from './cascade.ts';
 import { byName, type Manifest, NAME_PATTERN, readManifest } from './manifest.ts';
 import { checkInside, readRegular, statRegular } from './regular-file.ts';
 
@@ -14,6 +15,8 @@ import { checkInside, readRegular, statRegular } from './regular-file.ts';
 export interface FoundPackage {
   readonly folder: string;
   readonly manifest: Manifest;
+  /** The options of a cascade. */
+  readonly cascade?: Cascade | undefined;
   /** Each names its place; empty for a package that may be loaded. */
   readonly problems: readonly string[];
   /** Changes whenever the manifest or a file that it names changes. */
@@ -49,6 +52,7 @@ export async function readPackage(folder: string, id: string, revision: string):
   }
   hash.update(text);
   const { value: manifest, problems } = readManifest(text, id, revision);
+  const cascade = readCascade(manifest, problems);
   const all = missing.length > 0 ? missing : problems.map((problem) => `model.json: ${problem}`);
   for (const [name, expected] of manifest.files) {
     try {
@@ -60,7 +64,7 @@ export async function readPackage(folder: string, id: string, revision: string):
       all.push(`${name} cannot be read: ${codeOf(error)}`);
     }
   }
-  return { folder, manifest, problems: all, signature: hash.digest('hex') };
+  return { folder, manifest, cascade, problems: all, signature: hash.digest('hex') };
 }
 
 async function folders(parent: string): Promise<readonly string[]> {

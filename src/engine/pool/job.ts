@@ -48,16 +48,27 @@ export type Answered = Exclude<Settled, { readonly kind: 'unavailable' | 'cancel
 export type NewJob = Pick<
   Job,
   'id' | 'revision' | 'task' | 'shape' | 'choiceSet' | 'cost' | 'after' | 'slot' | 'arrived' | 'terms'
->;
+> &
+  Pick<Part, 'since'>;
+
+/** A job that is one of several of a decision. */
+export interface Part {
+  /** See `RingItem`: what the next ones take here. */
+  readonly after?: number;
+  /** When the decision came: it keeps its rank among its tenant's. */
+  readonly since?: number | undefined;
+  /** Whether it was admitted with an earlier one, as what came after that. */
+  readonly admitted?: boolean;
+}
 
 /** A job that waits. */
-export function createJob(facts: NewJob): Job {
+export function createJob({ since, ...facts }: NewJob): Job {
   const { id, shape, slot, arrived, cost, after, terms } = facts;
   return {
     ...facts,
     sequence: id,
     bytes: 2 * (shape.premiseLength + shape.choicesLength),
-    rank: rankOf(arrived, cost + after, terms),
+    rank: rankOf(since ?? arrived, cost + after, terms),
     // What waits for one engine must not hold up what the others could do for the same tenant.
     tenant: slot === undefined ? terms.tenant : `${terms.tenant}\n${slot.name}`,
     keyed: terms.keyed,

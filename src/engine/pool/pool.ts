@@ -26,7 +26,7 @@ import { type JobResult, PASSING_LENGTH, type ScoredResult } from '../worker/mes
 import { Admission } from './admission.ts';
 import { Estimates, shapeOf } from './estimates.ts';
 import { type Backlog, FairQueue } from './fair-queue.ts';
-import { type Answered, createJob, type Job, outcomeOf, type Settled, taskOf } from './job.ts';
+import { type Answered, createJob, type Job, outcomeOf, type Part, type Settled, taskOf } from './job.ts';
 import { type Preparation, pieceOf, prepareIn } from './preparation.ts';
 
 /** A job that this many engines have failed at has failed. */
@@ -77,11 +77,11 @@ export class Pool {
     this.#admission = new Admission(settings, this.#queue, slots);
   }
 
-  /** Makes a decision. Throws the errors of errors.ts. */
-  async score(request: ScoreJob, terms: JobTerms): Promise<ScoreOutcome> {
+  /** Makes a decision, or a part of one. Throws the errors of errors.ts. */
+  async score(request: ScoreJob, terms: JobTerms, part: Part = {}): Promise<ScoreOutcome> {
     let job: Job;
     try {
-      job = this.#takeIn(request, terms);
+      job = this.#takeIn(request, terms, part);
     } catch (error) {
       terms.released?.();
       throw error;
@@ -114,6 +114,12 @@ export class Pool {
       this.#revisions.count(revision, -1);
       this.#checkEmpty();
     }
+  }
+
+  /** Milliseconds that a decision is estimated to take here; 0 for a model that is not served. */
+  cost(request: ScoreJob, terms: JobTerms): number {
+    const revision = this.#revisions.find(request.model, request.revision);
+    return revision === undefined ? 0 : this.#sizedUp(request, revision, terms).cost;
   }
 
   /** See `Engine.crowded`. */
@@ -215,18 +221,23 @@ export class Pool {
   }
 
   /** A new job for a decision, admitted. */
-  #takeIn(request: ScoreJob, terms: JobTerms): Job {
+  #takeIn(request: ScoreJob, terms: JobTerms, { after = 0, since, admitted = false }: Part): Job {
     const arrived = performance.now();
     const revision = this.#accept(request, terms, arrived);
+    const { engines, ...size } = this.#sizedUp(request, revision, terms);
+    const facts = { id: ++this.#sequence, revision, task: taskOf(request), ...size, after, since, arrived, terms };
+    const job = createJob({ ...facts, slot: undefined });
+    if (!admitted) this.#admission.admit(job, engines);
+    return job;
+  }
+
+  /** What is known of a decision before it runs, and the engines that could make it. */
+  #sizedUp(request: ScoreJob, revision: Revision, terms: JobTerms) {
     const engines = this.#serving(revision);
     const shape = shapeOf(request, revision, terms);
     const choiceSet = choiceSetOf(revision.key, request.choices, terms);
     const known = engines.some(({ choiceSets }) => choiceSets.has(choiceSet.name));
-    const cost = this.#estimates.cost(shape, known);
-    const facts = { id: ++this.#sequence, revision, task: taskOf(request), shape, choiceSet, cost, arrived, terms };
-    const job = createJob({ ...facts, after: 0, slot: undefined });
-    this.#admission.admit(job, engines);
-    return job;
+    return { engines, shape, choiceSet, cost: this.#estimates.cost(shape, known) };
   }
 
   /** Queues a job and follows it to its end, or until nobody waits for it any more. */

@@ -22,6 +22,7 @@ const FAMILIES: Readonly<Record<FamilyName, () => Promise<LoadPackage>>> = {
   'two-stage': async () => (await import('../families/two-stage/two-stage.ts')).loadTwoStage,
   remote: async () => loadRemote,
   'open-inference': async () => (await import('../families/remote/dialects/open-inference.ts')).loadOpenInference,
+  cascade: () => Promise.reject(new InvalidOptions(['a cascade has nothing to load: its steps decide'])),
 };
 
 /** Loads a package of the named family. Throws what the family throws. */

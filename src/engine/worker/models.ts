@@ -107,9 +107,9 @@ export class LoadedModels {
   /** Makes the package's canary decision. Resolves to the problem with it, or undefined. Never rejects. */
   async canary(key: string): Promise<string | undefined> {
     const model = this.#models.get(key);
-    if (model === undefined) return 'the model is not loaded';
+    const canary = model?.manifest.canary;
+    if (model === undefined || canary === undefined) return 'the model is not loaded';
     try {
-      const { canary } = model.manifest;
       const { result, doubt } = await score(model, canary, 0, unhindered);
       const problem = doubt ?? canaryProblem(canary, result);
       if (problem !== undefined) return problem;

@@ -22,7 +22,7 @@ const PREFLIGHT = {
   'access-control-allow-headers': 'Content-Type, Connect-Protocol-Version, Connect-Timeout-Ms, Traceparent',
   'access-control-max-age': '7200',
 };
-const EXPOSED = 'X-Request-ID, Retry-After, X-Umpire-Languages, X-Umpire-Unread';
+const EXPOSED = 'X-Request-ID, Retry-After, X-Umpire-Languages, X-Umpire-Step, X-Umpire-Unread';
 
 /** CORS for the operator's origins. */
 export class Cors {

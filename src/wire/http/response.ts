@@ -17,10 +17,13 @@ export interface WholeResponse {
 }
 
 /** The headers that say, in every protocol, what stood behind an answer: they are no part of its message. */
-export function factHeaders({ learned, languages, unread }: CallFacts): Record<string, string> {
+export function factHeaders({ learned, languages, step, unread }: CallFacts): Record<string, string> {
   return {
     ...(learned === undefined ? {} : { 'x-umpire-learned': learned }),
     ...(languages === undefined ? {} : { 'x-umpire-languages': languages.join(', ') }),
+    ...(step === undefined
+      ? {}
+      : { 'x-umpire-step': [step.model, ...step.away.map((name) => `away=${name}`)].join('; ') }),
     // Only what made the answer less sure: nearly every text has some token that its model does not know.
     ...(unread?.over === true ? { 'x-umpire-unread': unread.share.toFixed(2) } : {}),
   };

@@ -79,6 +79,11 @@ function createObserver(registry: Registry): Observer {
     'Decisions on texts that the model has no words for, whose probabilities were made more even for it.',
   );
   const learned = counter('umpire_learned_decisions_total', ['model'], 'Decisions by what a catalog learned.');
+  const steps = counter(
+    'umpire_step_decisions_total',
+    ['model', 'step', 'away'],
+    'Decisions of cascades by the step that answered; away: whether steps were left out that could not decide, yes or no.',
+  );
   const choices = counter('umpire_choices_total', ['model'], 'Choices that were scored.');
   const confidence = histogram('umpire_confidence', ['model'], 'The probability of the selected choice.', SHARES);
   // Each series starts at zero: in one that starts with its first failure, Prometheus sees no increase.
@@ -105,6 +110,8 @@ function createObserver(registry: Registry): Observer {
     tokens.inc({ model }, facts.inputTokens ?? 0);
     unread.inc({ model }, facts.unread?.over === true ? 1 : 0);
     learned.inc({ model }, facts.learned === undefined ? 0 : 1);
+    const { step } = facts;
+    if (step !== undefined) steps.inc({ model, step: step.model, away: step.away.length === 0 ? 'no' : 'yes' });
     choices.inc({ model }, facts.choices ?? 0);
     confidence.observe({ model }, facts.confidence ?? 0);
   };

@@ -50,6 +50,9 @@ export function attributesOf(exchange: Exchange, scheme: string): Attributes {
   if (facts.model !== undefined) attributes['umpire.model'] = facts.model;
   if (facts.choices !== undefined) attributes['umpire.choices'] = facts.choices;
   if (facts.learned !== undefined) attributes['umpire.learned'] = facts.learned;
+  if (facts.step !== undefined) attributes['umpire.step'] = facts.step.model;
+  if (facts.step !== undefined && facts.step.away.length > 0)
+    attributes['umpire.steps_away'] = facts.step.away.join(', ');
   if (facts.inputTokens !== undefined) attributes['umpire.input_tokens'] = facts.inputTokens;
   if (facts.unread !== undefined) attributes['umpire.unread_share'] = facts.unread.share;
   return attributes;

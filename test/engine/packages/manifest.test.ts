@@ -39,7 +39,7 @@ test('a valid manifest', (t) => {
     disabled: false,
     isDefault: true,
   });
-  t.deepEqual(manifest.canary.choices, ['x', 'y']);
+  t.deepEqual(manifest.canary?.choices, ['x', 'y']);
 });
 
 const BROKEN: readonly (readonly [name: string, change: object, problem: RegExp])[] = [
@@ -74,6 +74,10 @@ for (const [name, change, problem] of BROKEN) {
 }
 
 test('all problems are named at once', (t) => {
+  t.deepEqual(
+    read({ ...VALID, family: 'cascade' }).problems,
+    ['limits', 'files', 'canary'].map((field) => `${field} is not for a cascade, whose steps have theirs`),
+  );
   t.true(read({}).problems.length >= 8);
   t.is(readManifest('{', 'tiny', 'r1').problems.length, 1);
   t.true(read(null).problems.length >= 1);

@@ -23,6 +23,7 @@ async function decide(folder: string, cacheDir: string, more: Partial<LoadMessag
   const loaded = await models.load(terms);
   if (loaded.kind !== 'loaded') throw new Error(loaded.problems.join());
   const canary = await models.canary('model');
+  if (manifest.canary === undefined) throw new Error('it has no canary');
   const { input, instruction, choices } = manifest.canary;
   const job = { kind: 'score', job: 1, key: 'model', part: '', input, instruction, choices, vector: true } as const;
   const result = await models.run({ ...job, timeLeft: 60_000 }, 0, unhindered);

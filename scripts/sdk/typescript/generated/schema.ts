@@ -320,6 +320,8 @@ export interface components {
         Location: string;
         /** @description The digest of what the catalog has learned from examples; absent where nothing learned was applied. With `model` it names what decided: the same two give the same answer. */
         "X-Umpire-Learned": string;
+        /** @description Of a model that asks others in order: the one that answered, and each that would have been asked and could not decide. */
+        "X-Umpire-Step": string;
         /** @description The languages that the model was measured in, as BCP 47 tags; absent where its package does not say. A text in another language gets an answer, too, and it is chance. */
         "X-Umpire-Languages": string;
         /** @description The share of the input that the model has no words for, 0 to 1, where that is so large that the answer was made less sure: most often the text is in a language that it does not read. */
@@ -350,6 +352,7 @@ export interface operations {
                     "X-Request-ID": components["headers"]["X-Request-ID"];
                     "Server-Timing": components["headers"]["Server-Timing"];
                     "X-Umpire-Learned": components["headers"]["X-Umpire-Learned"];
+                    "X-Umpire-Step": components["headers"]["X-Umpire-Step"];
                     "X-Umpire-Unread": components["headers"]["X-Umpire-Unread"];
                     "X-Umpire-Languages": components["headers"]["X-Umpire-Languages"];
                     [name: string]: unknown;

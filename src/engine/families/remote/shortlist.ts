@@ -9,7 +9,7 @@
  * No choice outside S exceeds the likeliest within: p(i) is at most the mean of p over S, and max q at least 1/|S|.
  */
 import type { ModelLimits } from '../../engine.ts';
-import { type Checker, FAMILY_NAMES, type FamilyName, isRemote, limitsOf } from '../../packages/manifest.ts';
+import { type Checker, FAMILY_NAMES, type FamilyName, isLocal, limitsOf } from '../../packages/manifest.ts';
 import { createChoiceTokens } from '../choice-encoder.ts';
 import {
   type Family,
@@ -167,7 +167,7 @@ export function readShortlist(fields: Checker, cap: ChoiceCap | undefined): Shor
     shortlist.problem('needs batch.choices beside it, the most choices that the server takes');
     return undefined;
   }
-  const local = FAMILY_NAMES.filter((name) => !isRemote(name));
+  const local = FAMILY_NAMES.filter(isLocal);
   const named = shortlist.text('family');
   const family = local.find((name) => name === named);
   if (family === undefined) shortlist.problem(`must be one of ${local.join(', ')}`, 'family');
