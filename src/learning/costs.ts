@@ -15,7 +15,7 @@ export interface Costs {
   readonly mistakes?: readonly { readonly label?: string; readonly choice?: string; readonly cost: number }[];
 }
 
-/** A figure with the interval in which 95 % of its values in resamples lie. */
+/** A figure with its 95 % interval. */
 export interface Spread {
   readonly value: number;
   readonly low: number;

@@ -15,6 +15,8 @@ export interface Example {
   readonly input: string;
   readonly instruction: string;
   readonly label: string;
+  /** Its own choices, in code-unit order, where a file may have them. */
+  readonly choices?: readonly string[];
 }
 
 /** What is wrong with a line of a file. */
@@ -37,6 +39,8 @@ export interface ExampleFile {
 
 /** How a file is read. `instruction`: the one of examples that have none. */
 export interface ExampleOptions {
+  /** Whether examples may have their own list `choices`. The choices of all others are then the labels of those. */
+  readonly ownChoices?: boolean;
   readonly instruction?: string | undefined;
   readonly separator?: string | undefined;
   /** The fields that hold an example's parts. */
@@ -66,7 +70,7 @@ const USUAL_FIELDS = { input: 'input', instruction: 'instruction', label: 'label
 export function readExamples(
   text: string,
   choices: readonly string[],
-  { instruction, separator, fields = USUAL_FIELDS }: ExampleOptions = {},
+  { ownChoices = false, instruction, separator, fields = USUAL_FIELDS }: ExampleOptions = {},
 ): ExampleFile {
   const problems: LineProblem[] = [];
   const texts: Pick<Example, 'line' | 'input' | 'instruction'>[] = [];
@@ -86,11 +90,15 @@ export function readExamples(
       Example,
       'line'
     >;
+    const given = ownChoices ? read.value.choices : undefined;
     const missing = Object.entries(example).filter(([, value]) => typeof value !== 'string' || value === '');
     if (!missing.some(([part]) => part !== 'label')) texts.push({ line, ...example });
     if (missing.length > 0) problems.push({ line, problem: missingProblem(missing, fields) });
-    else if (choices.includes(example.label)) examples.push({ line, ...example });
-    else problems.push({ line, problem: labelProblem(example.label, choices) });
+    else if (given !== undefined && !areChoices(given))
+      problems.push({ line, problem: 'choices must be a list of 2 to 300 texts, none of them empty or there twice' });
+    else if ((given ?? choices).includes(example.label))
+      examples.push({ line, ...example, ...(given === undefined ? {} : { choices: given.toSorted() }) });
+    else problems.push({ line, problem: labelProblem(example.label, given ?? choices) });
   }
   return { problems, texts, ...distinct(examples, choices) };
 }
@@ -107,9 +115,12 @@ export function refuse(problems: readonly LineProblem[]): void {
 }
 
 /** The labels of a file, each once and in code-unit order, for decisions whose choices they are. */
-export function labelsIn(text: string, { separator, fields = USUAL_FIELDS }: ExampleOptions = {}): readonly string[] {
+export function labelsIn(text: string, options: ExampleOptions = {}): readonly string[] {
+  const { ownChoices = false, separator, fields = USUAL_FIELDS } = options;
   const { entries } = recordsOf(text, separator);
-  const labels = entries.flatMap(({ read }) => ('value' in read ? [read.value[fields.label]] : []));
+  const labels = entries.flatMap(({ read }) =>
+    'value' in read && !(ownChoices && 'choices' in read.value) ? [read.value[fields.label]] : [],
+  );
   return [...new Set(labels.filter((label) => typeof label === 'string' && label !== ''))].toSorted() as string[];
 }
 
@@ -138,7 +149,10 @@ function distinct(all: readonly Example[], choices: readonly string[]): Pick<Exa
     .map((example) => ({ example, digest: digest(example) }))
     .toSorted((a, b) => (a.digest < b.digest ? -1 : 1))
     .map(({ example }) => example);
-  const first = firstOfEach(sorted);
+  // Of many questions one text may be asked several.
+  const first = firstOfEach(
+    sorted.map((each) => (each.choices === undefined ? each : { ...each, input: asked(each) })),
+  );
   const examples = sorted.filter((_, place) => first[place] === place);
   if (examples.length < sorted.length) {
     const pairs = sorted.flatMap(({ line }, place) =>
@@ -155,6 +169,14 @@ function distinct(all: readonly Example[], choices: readonly string[]): Pick<Exa
   }
   return { notes, examples };
 }
+
+function areChoices(value: unknown): value is readonly string[] {
+  if (!Array.isArray(value) || value.length < 2 || value.length > 300 || new Set(value).size < value.length)
+    return false;
+  return value.every((each) => typeof each === 'string' && each !== '');
+}
+
+const asked = ({ instruction, input }: Example): string => `${instruction} ${input}`;
 
 /** The first five of a list. */
 const some = (all: readonly string[]): string => `${all.slice(0, 5).join(', ')}${all.length > 5 ? ', …' : ''}`;

@@ -1,9 +1,11 @@
 /** An engine that a command starts for itself, beside the server's, to decide many texts; and where its models are. */
 import { availableParallelism } from 'node:os';
 import { MODEL_SETTINGS } from '../../config.ts';
+import { findModel } from '../../domain/models.ts';
 import { readSettings } from '../../domain/settings.ts';
 import { createEngine } from '../../engine/create-engine.ts';
 import type { Engine, ModelRevision, ScoreOutcome } from '../../engine/engine.ts';
+import { listPackages } from '../../engine/package-tools/check.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import type { Terminal } from '../command.ts';
 import { type Example, type ExampleFile, type LineProblem, problemLines, refuse } from './examples.ts';
@@ -12,7 +14,7 @@ import { type Example, type ExampleFile, type LineProblem, problemLines, refuse 
 export type Scored = Extract<ScoreOutcome, { kind: 'scored' }>;
 
 /** A text of a file, and its line there. */
-type NumberedText = Pick<Example, 'line' | 'input' | 'instruction'>;
+type NumberedText = Pick<Example, 'line' | 'input' | 'instruction' | 'choices'>;
 
 /** Scores texts with one revision of a model. */
 export interface OwnEngine {
@@ -24,8 +26,8 @@ export interface OwnEngine {
    */
   problemsOf(file: Pick<ExampleFile, 'problems' | 'texts'>): Promise<readonly string[]>;
   /**
-   * The scores of all texts, in their order. `choices`: in code-unit order. Throws Error with a line for each text that
-   * was refused.
+   * The scores of all texts, in their order. `choices`: of texts without their own, in code-unit order. Throws Error
+   * with a line for each text that was refused.
    */
   scoreAll(texts: readonly NumberedText[], choices: readonly string[]): Promise<readonly Scored[]>;
   /** The texts that are too long to be choices of the model, each with its number of tokens. */
@@ -52,7 +54,7 @@ export async function withOwnEngine<T>(
   const engines = Math.min(MOST_ENGINES, availableParallelism());
   const engine = await createEngine({
     modelsDir,
-    models: [model],
+    models: [model, ...(await stepsOf(modelsDir, model))],
     engines,
     inferenceServers: inferenceServersOf(terminal),
     logger: { ...SILENT_LOG, debug: () => {} },
@@ -72,8 +74,8 @@ export async function withOwnEngine<T>(
       let next = 0;
       const lane = async (): Promise<void> => {
         for (let place = next++; place < texts.length; place = next++) {
-          const { line, input, instruction } = texts[place] as NumberedText;
-          const outcome = await engine.score({ ...job, input, instruction, choices, vector: true }, terms());
+          const { line, input, instruction, choices: own = choices } = texts[place] as NumberedText;
+          const outcome = await engine.score({ ...job, input, instruction, choices: own, vector: true }, terms());
           if (outcome.kind === 'scored') scored[place] = outcome;
           else if (outcome.kind === 'choice_too_long')
             throw new Error(`a choice has more tokens than the model takes: ${JSON.stringify(outcome.choice)}`);
@@ -112,9 +114,15 @@ export async function withOwnEngine<T>(
   }
 }
 
+/** The steps of the cascades that a name may mean. */
+async function stepsOf(modelsDir: string, model: string): Promise<readonly string[]> {
+  const packages = await listPackages(modelsDir);
+  return packages.flatMap(({ id, revision, steps }) => (model === id || model === `${id}@${revision}` ? steps : []));
+}
+
 async function readyRevision(engine: Engine, model: string): Promise<ModelRevision> {
   for (const end = performance.now() + LOAD_MS; ; ) {
-    const revision = engine.models().find(({ id, isDefault }) => id === model && isDefault);
+    const revision = findModel(engine.models(), model);
     if (revision === undefined || revision.status === 'disabled') throw new Error(`model '${model}' is not served`);
     if (revision.status === 'ready') return revision;
     if (performance.now() > end) {

@@ -1,4 +1,4 @@
-/** `umpire models add`: makes a model package of a model at an inference server. */
+/** `umpire models add`: makes a model package of a model at an inference server, or a cascade of models. */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type AddRequest, addRemote } from '../../engine/package-tools/add-remote.ts';
@@ -11,6 +11,7 @@ import { type Command, type Terminal, UsageError } from '../command.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { fittedLines, fittedTemperature, labelledExamples } from '../learn/evaluate.ts';
 import { modelsFolder } from '../learn/own-engine.ts';
+import { addCascade, CASCADE_OPTIONS } from './cascading.ts';
 import { printSpeed } from './models.ts';
 import { canaryFrom, numberFrom, packageNameFrom, wholeFrom } from './packing.ts';
 
@@ -18,7 +19,7 @@ const OPTIONS = {
   url: {
     type: 'string',
     value: 'URL',
-    meaning: 'where the server is: http or https, with its path if that is an unusual one; needed',
+    meaning: 'where the server is: http or https, with its path if that is an unusual one; needed, but for a cascade',
   },
   server: {
     type: 'string',
@@ -56,7 +57,8 @@ const OPTIONS = {
   examples: {
     type: 'string',
     value: 'FILE',
-    meaning: 'labelled examples to fit the temperature to; their labels are the choices',
+    meaning:
+      'labelled examples to fit the temperature to, or a cascade; their labels are the choices, of a cascade where they have no choices of their own',
   },
   instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
   temperature: { type: 'string', value: 'NUMBER', meaning: 'what logits are divided by, instead of a fitted one' },
@@ -87,6 +89,7 @@ const OPTIONS = {
   options: { type: 'string', value: 'FILE', meaning: "JSON that is laid over the package's options" },
   'owned-by': { type: 'string', value: 'NAME', meaning: 'whose model it is', otherwise: 'local' },
   default: { type: 'boolean', meaning: 'the plain name of the model means this revision, once it is loaded' },
+  ...CASCADE_OPTIONS,
 } as const;
 
 type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
@@ -95,18 +98,25 @@ type Values = ReturnType<typeof readArguments<typeof OPTIONS>>['values'];
 export const ADD_COMMAND: Command = {
   name: 'models add',
   usage:
-    'MODEL@REVISION --url URL (--server SERVER [--dialect DIALECT] | --dialect DIALECT --options FILE) [--model NAME] [--token-file FILE | --token-env VARIABLE] [--ca FILE] [--tokenizer FILE] [--shortlist MODEL] [--examples FILE [--instruction TEXT] | --temperature NUMBER] [--canary FILE] [--input-tokens N] [--candidate-tokens N] [--choices N] [--options FILE] [--owned-by NAME] [--default]',
-  summary: 'makes a model package of a model at a server',
+    'MODEL@REVISION (--cascade MODEL,MODEL… --examples FILE [--instruction TEXT] [--accuracy SHARE | --share-of-last SHARE] [--if-away answer|refuse] | --url URL (--server SERVER [--dialect DIALECT] | --dialect DIALECT --options FILE) [--model NAME] [--token-file FILE | --token-env VARIABLE] [--ca FILE] [--tokenizer FILE] [--shortlist MODEL] [--examples FILE [--instruction TEXT] | --temperature NUMBER] [--canary FILE] [--input-tokens N] [--candidate-tokens N] [--choices N] [--options FILE]) [--owned-by NAME] [--default]',
+  summary: 'makes a model package of a model at a server, or of models in order',
   notes: [
     "--server says how the server is asked: on which path, in which shape, which switch gives raw scores, and whether it refuses a text that is too long or cuts it. The package is checked against the server as by 'umpire models check' and then moved into the models folder, where a service that runs sees it. docs/remote-models.md has a recipe for each server.",
+    'A cascade asks the next model where the one before is not sure. The examples, JSON lines {"input": …, "instruction": …, "label": …, "choices": […]}, say from when each is sure enough, whether what they say is joined, and whether it pays at all: if not, nothing is added, unless a target is given. docs/cascades.md has more.',
   ],
   positionals: [['MODEL@REVISION', 'what the package is called']],
   options: OPTIONS,
-  environment: ['UMPIRE_MODELS_DIR'],
-  failure: 'the server cannot be used: nothing is left of the package',
+  environment: ['UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
+  failure: 'the server cannot be used, or a cascade does not pay: nothing is left of the package',
   async run(args, terminal: Terminal) {
     const { values, positionals } = readArguments(args, OPTIONS, ['MODEL@REVISION']);
     const name = packageNameFrom(positionals[0] ?? '');
+    if (values.cascade !== undefined) {
+      await addCascade({ ...name, modelsDir: modelsFolder(terminal) }, values, terminal);
+      return;
+    }
+    for (const only of ['accuracy', 'share-of-last', 'if-away'] as const)
+      if (values[only] !== undefined) throw new UsageError(`--${only} is for --cascade`);
     const { lines: fitted, fit } = await fitOf(values, name.id, terminal);
     const added = await addRemote({ ...name, ...(await requestFrom(values, terminal)), fit });
     terminal.out(`${name.id}@${name.revision} is in ${added.folder}`);

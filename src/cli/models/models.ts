@@ -7,6 +7,7 @@ import {
   type PackageSpeed,
   strayServers,
 } from '../../engine/package-tools/check.ts';
+import { isCascade } from '../../engine/packages/manifest.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import { printList, readArguments } from '../arguments.ts';
 import { type Command, JSON_OPTION, type Terminal } from '../command.ts';
@@ -49,6 +50,7 @@ export const MODEL_COMMANDS: readonly Command[] = [
     name: 'models check',
     usage: '[MODEL[@REVISION]]…',
     summary: 'loads packages, makes their canary decision and measures them',
+    notes: ['With a cascade its steps are checked, too.'],
     positionals: [['MODEL', 'a model, or one revision of it (default: all)']],
     options: {},
     environment: ['UMPIRE_MODELS_DIR', 'UMPIRE_INFERENCE_SERVERS'],
@@ -60,21 +62,28 @@ export const MODEL_COMMANDS: readonly Command[] = [
       const packages = await listPackages(folder);
       for (const name of await strayServers(folder, inferenceServers))
         terminal.err(`UMPIRE_INFERENCE_SERVERS: there is no package '${name}' of the family remote`);
-      const chosen = positionals.length === 0 ? packages : positionals.map((name) => find(packages, name));
+      const named = positionals.length === 0 ? packages : positionals.map((name) => find(packages, name));
+      const chosen = [...new Set(named.flatMap((each) => [...each.steps.map((step) => find(packages, step)), each]))];
       if (chosen.length === 0) throw new Error(`there is no model package in ${folder}`);
       const failed = { broken: 0, server_away: 0 };
-      for (const { id, revision, outdoneBy } of chosen) {
+      for (const listed of chosen) {
+        const { id, revision, family, problems, outdoneBy } = listed;
         const logger = { ...SILENT_LOG, debug: () => {} };
-        const outcome = await checkPackage({ modelsDir: folder, logger, inferenceServers }, id, revision);
-        if ('problems' in outcome) {
+        // Of a cascade nothing is loaded but its steps, which are packages of their own.
+        const outcome = isCascade(family)
+          ? ({ kind: 'broken', problems } as const)
+          : await checkPackage({ modelsDir: folder, logger, inferenceServers }, id, revision);
+        if ('problems' in outcome && outcome.problems.length > 0) {
           failed[outcome.kind]++;
           const state = outcome.kind === 'broken' ? 'broken' : 'cannot be told, its inference server is away';
           terminal.out(`${id}@${revision}: ${state}`);
           for (const problem of outcome.problems) terminal.out(`  ${problem}`);
           continue;
         }
-        terminal.out(`${id}@${revision}: sound, loaded in ${outcome.speed.load.toFixed(0)} ms`);
-        printSpeed(terminal, outcome.speed);
+        if (outcome.kind === 'sound') {
+          terminal.out(`${id}@${revision}: sound, loaded in ${outcome.speed.load.toFixed(0)} ms`);
+          printSpeed(terminal, outcome.speed);
+        } else terminal.out(`${id}@${revision}: sound, asks ${listed.steps.join(', ')}`);
         if (outdoneBy !== undefined) terminal.out(`  ${outdone(id, revision, outdoneBy)}`);
       }
       const { broken, server_away: away } = failed;

@@ -67,7 +67,7 @@ test.serial('what cannot be used is told of before the server is asked', async (
   const { modelsDir, add, write } = await sceneOf(t);
   const tei = ['--server', 'tei'] as const;
   await writePackage(modelsDir, { manifest: { family: 'remote', files: {}, options: {} } });
-  t.regex((await add(server, ...tei, '--shortlist', 'tiny')).err, /'tiny' is at a server itself; a local model/);
+  t.regex((await add(server, ...tei, '--shortlist', 'tiny')).err, /'tiny' is no local model; one is needed/);
   const folder = await writePackage(modelsDir, { id: 'torn' });
   await writeFile(join(folder, 'tokenizer.json'), 'x'.repeat((await readFile(join(folder, 'tokenizer.json'))).length));
   t.regex((await add(server, ...tei, '--shortlist', 'torn')).err, /--shortlist: 'torn' is broken: tokenizer.json /);
