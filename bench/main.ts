@@ -22,6 +22,7 @@ const benchmarks: Readonly<
   'two-stage': () => import('./two-stage/run.ts'),
   learn: () => import('./learn/run.ts'),
   remote: () => import('./remote/run.ts'),
+  cascade: () => import('./cascade/run.ts'),
   bridge: () => import('./bridge/run.ts'),
 };
 
