@@ -1,16 +1,20 @@
 /**
- * A server of the Open Inference Protocol for tests: gRPC by grpc-js, scores by ONNX Runtime on a real graph, row by
+ * A server of the Open Inference Protocol for tests: gRPC by Connect, scores by ONNX Runtime on a real graph, row by
  * row. A test may slow it, stop it, have it fail or falsify its answers.
  */
-import { create, type DescMethodUnary, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { createHash } from 'node:crypto';
 import {
-  Server,
-  ServerCredentials,
-  type ServerUnaryCall,
-  type ServiceDefinition,
-  type sendUnaryData,
-  type UntypedHandleCall,
-} from '@grpc/grpc-js';
+  createSecureServer,
+  createServer,
+  type Http2SecureServer,
+  type Http2Server,
+  type Http2Session,
+  type SecureServerOptions,
+} from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { create } from '@bufbuild/protobuf';
+import { Code, ConnectError, type HandlerContext, type Interceptor } from '@connectrpc/connect';
+import { connectNodeAdapter } from '@connectrpc/connect-node';
 import type { ExecutionContext } from 'ava';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import {
@@ -19,16 +23,31 @@ import {
   type ModelInferResponse,
   ModelInferResponseSchema,
   type ModelMetadataResponse_TensorMetadata,
-  ModelMetadataResponseSchema,
-  ModelReadyResponseSchema,
-  ServerLiveResponseSchema,
-  ServerMetadataResponseSchema,
-  ServerReadyResponseSchema,
 } from '../../../gen/inference/grpc_predict_v2_pb.ts';
-import { type ReceivedRequest, receivedOf, rowsOf, type ServedRow } from './inference-requests.ts';
+
+/** One inference as it arrived. */
+interface ReceivedRequest {
+  readonly model: string;
+  readonly version: string;
+  readonly rows: number;
+  /** Shapes of the inputs by name. */
+  readonly shapes: Readonly<Record<string, readonly number[]>>;
+  /** The whole request but for its id, hashed. */
+  readonly digest: string;
+  /** Milliseconds that it was given. */
+  readonly within: number;
+  /** Whether the client gave it up. */
+  canceled: boolean;
+}
+
+/** One row of an inference. */
+interface ServedRow {
+  readonly integers: Readonly<Record<string, BigInt64Array>>;
+  readonly texts: Readonly<Record<string, string>>;
+}
 
 /** How the server behaves now. */
-export interface Behaviour {
+interface Behaviour {
   healthy: boolean;
   ready: boolean;
   modelReady: boolean;
@@ -70,7 +89,7 @@ export interface ServedModel {
     readonly inputs: readonly Omit<ModelMetadataResponse_TensorMetadata, '$typeName'>[];
     readonly outputs: readonly Omit<ModelMetadataResponse_TensorMetadata, '$typeName'>[];
   };
-  readonly credentials?: ServerCredentials;
+  readonly tls?: SecureServerOptions;
   /** Whether values are answered in typed fields instead of raw. */
   readonly typed?: boolean;
 }
@@ -133,80 +152,64 @@ export async function startInferenceServer(
     });
   };
 
-  const answerInfer = async (
-    call: ServerUnaryCall<ModelInferRequest, ModelInferResponse>,
-    answer: sendUnaryData<ModelInferResponse>,
-  ): Promise<void> => {
-    const received = receivedOf(call.request, new Date(call.getDeadline()).getTime() - Date.now());
+  const modelInfer = async (request: ModelInferRequest, { signal, timeoutMs }: HandlerContext) => {
+    const received = receivedOf(request, timeoutMs() ?? Number.POSITIVE_INFINITY);
     requests.push(received);
-    call.on('cancelled', () => {
-      received.canceled = true;
+    let answered = false;
+    signal.addEventListener('abort', () => {
+      received.canceled ||= !answered;
     });
     busiest = Math.max(busiest, ++underWay);
     try {
       const { delay, fault } = behaviour;
       if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
-      if (fault !== undefined) {
-        if (--behaviour.faultFor <= 0) {
-          behaviour.fault = undefined;
-          behaviour.faultFor = Number.POSITIVE_INFINITY;
-        }
-        answer(fault);
-        return;
+      if (fault === undefined) return behaviour.falsify(await infer(request));
+      if (--behaviour.faultFor <= 0) {
+        behaviour.fault = undefined;
+        behaviour.faultFor = Number.POSITIVE_INFINITY;
       }
-      answer(null, behaviour.falsify(await infer(call.request)));
-    } catch (error) {
-      answer({ code: 13, details: String(error) });
+      throw new ConnectError(fault.details, fault.code);
     } finally {
+      answered = true;
       underWay--;
     }
   };
 
-  const service = GRPCInferenceService.method;
-  const handlers: Readonly<
-    Record<string, (call: ServerUnaryCall<never, never>, answer: sendUnaryData<never>) => void>
-  > = {
-    ServerLive: reply(() => create(ServerLiveResponseSchema, { live: behaviour.healthy })),
-    ServerReady: reply(() => create(ServerReadyResponseSchema, { ready: behaviour.ready })),
-    ModelReady: reply(() => create(ModelReadyResponseSchema, { ready: behaviour.modelReady })),
-    ServerMetadata: reply(() => create(ServerMetadataResponseSchema, { name: 'test', version: '1' })),
-    ModelMetadata: reply(() => create(ModelMetadataResponseSchema, { name: 'model', ...served.metadata } as never)),
-    ModelInfer: (call, answer) => void answerInfer(call as never, answer as never),
+  const admit: Interceptor = (next) => async (call) => {
+    if (behaviour.frozen) await new Promise(() => {});
+    const { token } = behaviour;
+    if (token === undefined || call.header.get('authorization') === `Bearer ${token}`) return await next(call);
+    throw new ConnectError('who asks?', Code.Unauthenticated);
   };
-  const definition: ServiceDefinition = Object.fromEntries(
-    Object.values(service).map((method) => [method.name, definitionOf(method as DescMethodUnary)]),
-  );
-  const implementation = Object.fromEntries(
-    Object.entries(handlers).map(([name, handle]) => [
-      name,
-      ((call: ServerUnaryCall<never, never>, answer: sendUnaryData<never>) => {
-        if (behaviour.frozen) return;
-        const { token } = behaviour;
-        const [said] = call.metadata.get('authorization');
-        if (token === undefined || said === `Bearer ${token}`) handle(call, answer);
-        else answer({ code: 16, details: 'who asks?' });
-      }) as UntypedHandleCall,
-    ]),
-  );
+  const handler = connectNodeAdapter({
+    // What a client accepts is not sent all the same.
+    acceptCompression: [],
+    interceptors: [admit],
+    routes: (router) =>
+      router.service(GRPCInferenceService, {
+        serverLive: () => ({ live: behaviour.healthy }),
+        serverReady: () => ({ ready: behaviour.ready }),
+        modelReady: () => ({ ready: behaviour.modelReady }),
+        modelMetadata: () => ({ name: 'model', ...(served.metadata as object) }),
+        modelInfer,
+      }),
+  });
 
-  let server: Server | undefined;
-  const listen = (port: number): Promise<number> =>
-    new Promise((resolve, reject) => {
-      server = new Server({ 'grpc.max_receive_message_length': -1 });
-      server.addService(definition, implementation);
-      server.bindAsync(
-        `127.0.0.1:${port}`,
-        served.credentials ?? ServerCredentials.createInsecure(),
-        (error, bound) => {
-          if (error === null) resolve(bound);
-          else reject(error);
-        },
-      );
+  let server: Http2Server | Http2SecureServer | undefined;
+  const sessions = new Set<Http2Session>();
+  const listen = async (port: number): Promise<number> => {
+    const started = served.tls === undefined ? createServer(handler) : createSecureServer(served.tls, handler);
+    server = started.on('session', (session) => {
+      sessions.add(session.once('close', () => sessions.delete(session)));
     });
+    await new Promise<void>((resolve, reject) => started.once('error', reject).listen(port, '127.0.0.1', resolve));
+    return (started.address() as AddressInfo).port;
+  };
   const port = await listen(0);
   const kill = async (): Promise<void> => {
-    server?.forceShutdown();
+    server?.close();
     server = undefined;
+    for (const session of sessions) session.destroy();
     // Ending the process in the middle of a run would abort it.
     while (underWay > 0) await new Promise((resolve) => setTimeout(resolve, 5));
   };
@@ -225,18 +228,52 @@ export async function startInferenceServer(
   };
 }
 
-function reply<T>(make: () => T) {
-  return (_: unknown, answer: sendUnaryData<never>): void => answer(null, make() as never);
+/** Notes a request. `within`: milliseconds that it was given. */
+function receivedOf(request: ModelInferRequest, within: number): ReceivedRequest {
+  const hash = createHash('sha256');
+  for (const contents of request.rawInputContents) hash.update(contents).update('|');
+  const shapes = Object.fromEntries(request.inputs.map(({ name, shape }) => [name, shape.map(Number)]));
+  hash.update(JSON.stringify([request.modelName, request.modelVersion, shapes]));
+  return {
+    model: request.modelName,
+    version: request.modelVersion,
+    rows: Number(request.inputs[0]?.shape[0] ?? 0),
+    shapes,
+    digest: hash.digest('hex'),
+    within,
+    canceled: false,
+  };
 }
 
-function definitionOf(method: DescMethodUnary): ServiceDefinition[string] {
-  return {
-    path: `/${method.parent.typeName}/${method.name}`,
-    requestStream: false,
-    responseStream: false,
-    requestSerialize: (message) => Buffer.from(toBinary(method.input, message)),
-    requestDeserialize: (bytes: Buffer) => fromBinary(method.input, bytes),
-    responseSerialize: (message) => Buffer.from(toBinary(method.output, message)),
-    responseDeserialize: (bytes: Buffer) => fromBinary(method.output, bytes),
-  };
+/** The rows of a request, read by the protocol's own rules. */
+function rowsOf(request: ModelInferRequest): readonly ServedRow[] {
+  const count = Number(request.inputs[0]?.shape[0] ?? 0);
+  const rows = Array.from({ length: count }, () => ({
+    integers: {} as Record<string, BigInt64Array>,
+    texts: {} as Record<string, string>,
+  }));
+  for (const [i, { name, datatype, shape }] of request.inputs.entries()) {
+    const raw = request.rawInputContents[i] ?? new Uint8Array();
+    const view = new DataView(raw.buffer, raw.byteOffset, raw.length);
+    if (datatype === 'BYTES') {
+      let at = 0;
+      for (const row of rows) {
+        const length = view.getUint32(at, true);
+        row.texts[name] = new TextDecoder().decode(raw.subarray(at + 4, at + 4 + length));
+        at += 4 + length;
+      }
+      if (at !== raw.length) throw new Error('left-over bytes');
+      continue;
+    }
+    const width = Number(shape[1]);
+    const size = datatype === 'INT64' ? 8 : 4;
+    if (raw.length !== count * width * size) throw new Error('a tensor has the wrong size');
+    for (const [r, row] of rows.entries()) {
+      row.integers[name] = BigInt64Array.from({ length: width }, (_, c) => {
+        const at = (r * width + c) * size;
+        return size === 8 ? view.getBigInt64(at, true) : BigInt(view.getInt32(at, true));
+      });
+    }
+  }
+  return rows;
 }

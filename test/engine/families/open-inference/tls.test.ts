@@ -1,7 +1,6 @@
 /** Connections that are encrypted, and servers and clients that prove who they are. */
 import { copyFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { ServerCredentials } from '@grpc/grpc-js';
 import test from 'ava';
 import { createInferenceClient } from '../../../../src/engine/families/remote/grpc/client.ts';
 import { readCredentials } from '../../../../src/engine/families/remote/server-options.ts';
@@ -14,17 +13,12 @@ import { writeInferencePackage } from '../../support/remote-packages.ts';
 const own = makeCertificate('server');
 const client = makeCertificate('client');
 const foreign = makeCertificate('foreign');
-const credentials = () =>
-  ServerCredentials.createSsl(
-    Buffer.from(client.cert),
-    [{ cert_chain: Buffer.from(own.cert), private_key: Buffer.from(own.key) }],
-    true,
-  );
-const SERVED = { graph: encoderGraph(), output: 'embedding' };
+const TLS = { cert: own.cert, key: own.key, ca: client.cert, requestCert: true, rejectUnauthorized: true };
+const SERVED = { graph: encoderGraph(), output: 'embedding', tls: TLS };
 const PROOF = { certificate: client.certFile, key: client.keyFile };
 
 test.serial('a server is believed by its CA and its name, a client by its certificate', async (t) => {
-  const server = await startInferenceServer(t, { ...SERVED, credentials: credentials() });
+  const server = await startInferenceServer(t, SERVED);
   const port = server.address.split(':')[1];
   const ready = async (tls: object | undefined, host = 'localhost'): Promise<boolean> => {
     const all = { ca: undefined, certificate: undefined, key: undefined, serverName: undefined };
@@ -59,7 +53,7 @@ test.serial('a server is believed by its CA and its name, a client by its certif
 });
 
 test.serial('a package that is moved elsewhere gets its server from the operator', async (t) => {
-  const server = await startInferenceServer(t, { ...SERVED, credentials: credentials() });
+  const server = await startInferenceServer(t, SERVED);
   const modelsDir = await modelsFolder(t);
   const there = { address: 'nowhere.example:1', tls: { ca: 'ca.pem', server_name: 'localhost', ...PROOF } };
   const folder = await writeInferencePackage(modelsDir, '', { options: { server: there } });
