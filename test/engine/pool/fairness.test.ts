@@ -1,7 +1,7 @@
-/** The queue's order and bounds, without processes. */
+/** The queue's order and bounds, and what the pool remembers of a flood, without processes. */
 import test from 'ava';
 import fc from 'fast-check';
-import { type AdmissionCase, refusalOf } from '../../../src/engine/pool/admission.ts';
+import { type AdmissionCase, RecentRefusals, refusalOf } from '../../../src/engine/pool/admission.ts';
 import { FairQueue, type QueueItem, type RingItem, TenantRing } from '../../../src/engine/pool/fair-queue.ts';
 import { rankOf } from '../../../src/engine/pool/job.ts';
 import { restartDelay } from '../../../src/engine/processes/recycling.ts';
@@ -205,4 +205,20 @@ test('restarts back off, and less after service', (t) => {
   t.deepEqual(delays(true, 1000, 6), [100, 200, 400, 800, 1000, 1000]);
   t.is(delays(false, 1000, 12).at(-1), 30_000);
   t.is(restartDelay({ served: true, lived: 60_000 }, 1000), 100);
+});
+
+test('several refusals in a second tell the least cost, until the second is over', (t) => {
+  const refusals = new RecentRefusals();
+  t.is(refusals.cheapest(0), undefined);
+  for (let i = 0; i < 7; i++) refusals.note(20 - i, 1000 + i);
+  t.is(refusals.cheapest(1010), undefined, 'seven may be chance');
+  refusals.note(30, 1010);
+  t.is(refusals.cheapest(1011), 14);
+  refusals.note(5, 1500);
+  t.is(refusals.cheapest(1999), 5);
+  t.is(refusals.cheapest(2000), undefined, 'the next ones are read again');
+  refusals.note(40, 2600);
+  t.is(refusals.cheapest(2601), undefined);
+  for (let i = 0; i < 7; i++) refusals.note(41, 2602);
+  t.is(refusals.cheapest(2700), 40, 'what was before is forgotten');
 });

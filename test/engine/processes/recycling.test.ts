@@ -1,6 +1,10 @@
-/** When an engine process gives memory back, and when it is replaced for its size. */
+/** When an engine process gives memory back, when it is replaced for its size, and what the system says of it. */
+
+import { spawn } from 'node:child_process';
 import test from 'ava';
-import { Recycling } from '../../../src/engine/processes/recycling.ts';
+import { MemoryWarning } from '../../../src/engine/pool/engine-group.ts';
+import { processUsage, Recycling } from '../../../src/engine/processes/recycling.ts';
+import { eventually } from '../support/engine.ts';
 
 const OLD = { lived: 1e9, released: true };
 const LARGE = { ...OLD, resident: 200, loaded: 60 };
@@ -57,4 +61,39 @@ test('replacements that do not help become rare, and one that helps ends that', 
   t.is(recycling.due(LARGE, last + 2000), 'replacement');
   t.is(recycling.due(LARGE, last + 2029), 'nothing');
   t.is(recycling.due(LARGE, last + 2030), 'replacement');
+});
+
+test('a process that works is runnable and uses time, a stopped one is not', async (t) => {
+  const busy = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' });
+  const pid = busy.pid ?? 0;
+  t.teardown(() => busy.kill('SIGKILL'));
+  await eventually(() => (processUsage(pid)?.cpu ?? 0) > 100);
+  t.true(processUsage(pid)?.runnable);
+  busy.kill('SIGSTOP');
+  await eventually(() => processUsage(pid)?.runnable === false);
+  const stopped = processUsage(pid)?.cpu;
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  t.is(processUsage(pid)?.cpu, stopped);
+  t.is(processUsage(2 ** 22 + 1), undefined);
+});
+
+const MIB = 2 ** 20;
+
+test('models that do not fit are told of once for all engines, and again after they fitted', (t) => {
+  const told: string[] = [];
+  const ignore = () => {};
+  const logger = { debug: ignore, info: ignore, error: ignore, warn: (_: object, text: string) => told.push(text) };
+  const warning = new MemoryWarning({ engineMemoryBytes: 450 * MIB, logger });
+  const note = (engine: string, loaded: number): void => warning.note(engine, loaded);
+  note('engine-0', 450 * MIB);
+  t.deepEqual(told, []);
+  for (const engine of ['engine-0', 'engine-1', 'engine-0']) note(engine, 501.5 * MIB);
+  t.deepEqual(told, [
+    'the models alone take 502 MiB, more than the 450 MiB of UMPIRE_ENGINE_MEMORY: raise it, or serve fewer models with UMPIRE_MODELS',
+  ]);
+  note('engine-0', 300 * MIB);
+  note('engine-0', 500 * MIB);
+  t.is(told.length, 1, 'the other one did not fit all the time');
+  for (const size of [300, 500]) for (const engine of ['engine-0', 'engine-1']) note(engine, size * MIB);
+  t.is(told.length, 2);
 });
