@@ -63,8 +63,11 @@ const FAILURES: Readonly<Record<string, Failure>> = {
     retry: 1,
   },
   'deadline too short': {
-    script: fails(() => new DeadlineTooShort(700, 50)),
-    rest: serverError('deadline_exceeded'),
+    script: fails(() => new DeadlineTooShort(713.2, 49.96)),
+    rest: {
+      ...serverError('deadline_exceeded'),
+      message: /^this takes about 0\.71 s, and the caller's deadline leaves 0\.05 s; allow more time$/,
+    },
     grpc: 4,
     connect: 'deadline_exceeded',
   },

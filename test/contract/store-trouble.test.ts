@@ -144,21 +144,6 @@ test.serial('out of memory: what can be read is read, and deleting makes room', 
   await recovered(t);
 });
 
-test.serial(
-  'a decision with a catalog fails with its store and comes back with it; its copy helps for a second at most',
-  async (t) => {
-    const { redis, service, key } = t.context;
-    const ask = () => decide(service.port, { ...VALID_BODY, choices: undefined, catalog: 'kept' }, key.headers);
-    t.is((await ask()).status, 200);
-    redis.freeze();
-    t.is((await ask()).status, 200);
-    await new Promise((resolve) => setTimeout(resolve, 1_100));
-    isError(t, await ask(), { status: 503, code: 'store_unavailable', param: null });
-    redis.thaw();
-    await until(async () => (await ask()).status === 200);
-  },
-);
-
 test.serial('away from the start: inline decisions are served, catalogs once it is there', async (t) => {
   const { redis, key } = t.context;
   await redis.kill();

@@ -109,46 +109,6 @@ test('an id that exists is refused before its choices are encoded', async (t) =>
   t.is(prepared.length, 1);
 });
 
-test('of two creates at one time the write decides', async (t) => {
-  const { catalogs, owner } = start();
-  const outcomes = await Promise.allSettled([
-    catalogs.create(owner, DRAFT, new Call(60_000)),
-    catalogs.create(owner, DRAFT, new Call(60_000)),
-  ]);
-  t.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', 'rejected']);
-});
-
-test('an owner has so many catalogs and no more, and waiting does not help', async (t) => {
-  const { catalogs, owner } = start();
-  for (const id of ['a', 'b', 'c']) await catalogs.create(owner, { ...DRAFT, id }, new Call(60_000));
-  const expected = { reason: 'QUOTA_EXCEEDED', param: null, retryAfter: undefined } as const;
-  t.deepEqual(await fault(catalogs.create(owner, { ...DRAFT, id: 'd' }, new Call(60_000))), expected);
-  await catalogs.delete(owner, 'b', budget());
-  t.is(await fault(catalogs.create(owner, { ...DRAFT, id: 'd' }, new Call(60_000))), undefined);
-});
-
-test('what is foreign, missing, deleted or impossible is all the same', async (t) => {
-  const { catalogs, owner } = start();
-  const other = newOwner();
-  await catalogs.create(owner, DRAFT, new Call(60_000));
-  await catalogs.create(owner, { ...DRAFT, id: 'gone' }, new Call(60_000));
-  await catalogs.delete(owner, 'gone', budget());
-  for (const [who, id] of [
-    [other, 'a'],
-    [owner, 'b'],
-    [owner, 'gone'],
-    [owner, '..'],
-    [owner, `x/../${owner}`],
-    [owner, ''],
-  ] as const) {
-    const expected = { reason: 'CATALOG_NOT_FOUND', param: 'id', retryAfter: undefined } as const;
-    t.deepEqual(await fault(catalogs.get(who, id, budget())), expected);
-    t.deepEqual(await fault(catalogs.delete(who, id, budget())), expected);
-    t.is(await catalogs.resolve(who, id, budget()), undefined);
-  }
-  t.truthy(await catalogs.resolve(owner, 'a', budget()));
-});
-
 test('failures of the store and the engine are what a caller may see', async (t) => {
   const failing = (error: Error) => () => Promise.reject(error);
   for (const [error, reason] of [
@@ -215,19 +175,6 @@ test('a copy is used without asking for less than a second, then its stamp is as
   state.now = 999;
   t.is(await cache.resolve(owner, 'a', budget()), first);
   t.deepEqual([state.reads, state.stamps], [1, 1]);
-});
-
-test('what another process did is seen within a second', async (t) => {
-  const { cache, state, owner } = startCache();
-  await stores.catalogs.create(owner, record('a', ['old', 'older']), UNBOUNDED, budget());
-  await cache.resolve(owner, 'a', budget());
-  await stores.catalogs.delete(owner, 'a', budget());
-  await stores.catalogs.create(owner, record('a', ['new', 'newer']), UNBOUNDED, budget());
-  state.now = 1_000;
-  t.deepEqual((await cache.resolve(owner, 'a', budget()))?.sortedChoices, ['new', 'newer']);
-  await stores.catalogs.delete(owner, 'a', budget());
-  state.now = 2_000;
-  t.is(await cache.resolve(owner, 'a', budget()), undefined);
 });
 
 test('what this process did is seen at once, also by a look-up that was under way', async (t) => {

@@ -65,13 +65,6 @@ test('code-unit order is not that of characters: astral ones come before the end
   t.deepEqual(engine.jobs[0]?.choices, ['10', '9', 'Z', 'e', 'é', '\u{1f600}', '\uffff']);
 });
 
-test('every order of the same choices is the same job', async (t) => {
-  const { decide, engine } = setUp();
-  const [first, second] = [await decide(REQUEST), await decide({ ...REQUEST, choices: ['c', 'b', 'a'] })];
-  t.deepEqual(engine.jobs[0], engine.jobs[1]);
-  t.deepEqual(first.output, second.output);
-});
-
 test('the request’s own list is left as it was', async (t) => {
   const choices = ['b', 'a'];
   await setUp().decide({ ...REQUEST, choices });
@@ -83,17 +76,6 @@ const CATALOGS: Record<string, DecidingCatalog> = {
   others: { model: 'other', sortedChoices: ['x', 'y'] },
   many: { model: 'minilm-l6', sortedChoices: Array.from({ length: 11 }, (_, index) => `c${index}`) },
 };
-
-test('a catalog decides with its own choices', async (t) => {
-  const { decide, engine } = setUp(CATALOGS);
-  t.is((await decide(withCatalog('teams'), KEYED)).output?.choice, 'billing');
-  t.deepEqual(engine.jobs[0]?.choices, ['billing', 'shipping']);
-});
-
-test('a catalog belongs to the model, whichever of its revisions is named', async (t) => {
-  const { decide } = setUp(CATALOGS);
-  t.is((await decide({ ...withCatalog('teams'), model: 'minilm-l6@r2' }, KEYED)).model, 'minilm-l6@r2');
-});
 
 test('faults, in their order', async (t) => {
   const { decide, engine } = setUp(CATALOGS);
@@ -109,13 +91,6 @@ test('faults, in their order', async (t) => {
   t.is(await reasonOf(decide({ ...REQUEST, model: 'off' })), 'MODEL_DISABLED model');
   t.is(await reasonOf(decide({ ...REQUEST, model: 'gone' })), 'MODEL_UNAVAILABLE model');
   t.is(engine.jobs.length, 0);
-});
-
-test('a stranger’s catalog and one that is not there differ in nothing', async (t) => {
-  const { decide } = setUp(CATALOGS);
-  const foreign = await t.throwsAsync<DomainError>(decide(withCatalog('teams'), { ...KEYED, owner: 'someone' }));
-  const missing = await t.throwsAsync<DomainError>(decide(withCatalog('none'), KEYED));
-  t.is(foreign.message, missing.message);
 });
 
 test('a choice of too many tokens is the catalog’s fault where it came from one', async (t) => {
