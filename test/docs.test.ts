@@ -155,18 +155,6 @@ test('every folder of src, and of its two largest layers, is named', (t) => {
   );
 });
 
-test('the steps of a decision are numbered in order, and each names its files', (t) => {
-  const steps = textOf('docs/architecture.md')
-    .split('\n')
-    .filter((line) => /^\| \d+ \|/.test(line));
-  const rest = steps.slice(0, 17);
-  t.deepEqual(
-    rest.map((line) => Number(line.split('|')[1])),
-    Array.from({ length: 17 }, (_, index) => index + 1),
-  );
-  for (const line of rest) t.regex(line, /`src\//, line);
-});
-
 const sections = new Set(
   [...textOf('docs/contract.md').matchAll(/^##+ (\d+(?:\.\d+)?)\.? /gm)].map(([, number]) => number),
 );

@@ -1,15 +1,23 @@
-/** A gRPC client that shares no code with the server: @grpc/grpc-js with the protos loaded from their sources. */
+/**
+ * A gRPC client that shares no code with the server: @grpc/grpc-js with the protos loaded from their sources. Only the
+ * details of errors are read by generated code.
+ */
 import { fileURLToPath } from 'node:url';
+import { fromBinary } from '@bufbuild/protobuf';
+import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import {
   type CallOptions,
   type Client,
+  type ClientUnaryCall,
   credentials,
   loadPackageDefinition,
   Metadata,
   type ServiceClientConstructor,
   type ServiceError,
 } from '@grpc/grpc-js';
-import { fromJSON, loadSync, type MethodDefinition } from '@grpc/proto-loader';
+import { loadSync } from '@grpc/proto-loader';
+import { ErrorInfoSchema, RetryInfoSchema } from '../../gen/google/rpc/error_details_pb.ts';
+import { StatusSchema } from '../../gen/google/rpc/status_pb.ts';
 
 const root = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const OPTIONS = { keepCase: true, longs: Number, enums: String, defaults: true, oneofs: true };
@@ -80,16 +88,12 @@ export function callGrpc<T = Record<string, unknown>>(
     for (const [name, value] of Object.entries(metadata)) sent.set(name, value);
     let headers = new Metadata();
     let trailers = new Metadata();
-    const unary = (client as never as Record<string, (...args: unknown[]) => import('@grpc/grpc-js').ClientUnaryCall>)[
-      method
-    ];
-    if (unary === undefined) throw new Error(`the service has no ${method}`);
-    let outcome: { response: T | undefined; error: ServiceError | undefined } | undefined;
-    const call = unary.call(client, request, sent, options, (error: ServiceError | null, response?: T) => {
-      outcome = { response, error: error ?? undefined };
+    const methods = client as never as Record<string, (...args: unknown[]) => ClientUnaryCall>;
+    const call = methods[method]?.(request, sent, options, (error: ServiceError | null, response?: T) => {
       // The status event comes with the callback, in either order.
-      setImmediate(() => resolve({ ...(outcome as NonNullable<typeof outcome>), headers, trailers }));
+      setImmediate(() => resolve({ response, error: error ?? undefined, headers, trailers }));
     });
+    if (call === undefined) throw new Error(`the service has no ${method}`);
     call.on('metadata', (received) => {
       headers = received;
     });
@@ -98,39 +102,6 @@ export function callGrpc<T = Record<string, unknown>>(
     });
   });
 }
-
-const decoders = fromJSON(
-  {
-    nested: {
-      Status: {
-        fields: {
-          code: { type: 'int32', id: 1 },
-          message: { type: 'string', id: 2 },
-          details: { rule: 'repeated', type: 'Detail', id: 3 },
-        },
-      },
-      // google.protobuf.Any by another name, which the loader would unpack by itself.
-      Detail: { fields: { type_url: { type: 'string', id: 1 }, value: { type: 'bytes', id: 2 } } },
-      ErrorInfo: {
-        fields: {
-          reason: { type: 'string', id: 1 },
-          domain: { type: 'string', id: 2 },
-          metadata: { keyType: 'string', type: 'string', id: 3 } as never,
-        },
-      },
-      RetryInfo: { fields: { retry_delay: { type: 'Delay', id: 1 } } },
-      Delay: { fields: { seconds: { type: 'int64', id: 1 }, nanos: { type: 'int32', id: 2 } } },
-      Decoders: {
-        methods: {
-          Status: { requestType: 'Status', responseType: 'Status', comment: '' },
-          ErrorInfo: { requestType: 'ErrorInfo', responseType: 'ErrorInfo', comment: '' },
-          RetryInfo: { requestType: 'RetryInfo', responseType: 'RetryInfo', comment: '' },
-        },
-      },
-    },
-  },
-  OPTIONS,
-).Decoders as unknown as Record<string, MethodDefinition<object, object>>;
 
 /** What an error carries beside its code and message. */
 export interface ErrorDetails {
@@ -147,28 +118,11 @@ export interface ErrorDetails {
 export function errorDetails(trailers: Metadata): ErrorDetails {
   const [bytes] = trailers.get('grpc-status-details-bin');
   if (!(bytes instanceof Buffer)) throw new Error('the trailers have no details');
-  const status = decode('Status', bytes) as { code: number; message: string; details: Detail[] };
-  const detail = (name: string): object | undefined => {
-    const found = status.details.find(({ type_url }) => type_url === `type.googleapis.com/google.rpc.${name}`);
-    return found === undefined ? undefined : decode(name, found.value);
-  };
-  const info = detail('ErrorInfo') as { reason: string; domain: string; metadata: Record<string, string> } | undefined;
-  const retry = detail('RetryInfo') as { retry_delay: { seconds: number } } | undefined;
+  const { code, message, details } = fromBinary(StatusSchema, bytes);
+  const [info] = details.flatMap((any) => anyUnpack(any, ErrorInfoSchema) ?? []);
+  const [retry] = details.flatMap((any) => anyUnpack(any, RetryInfoSchema) ?? []);
   return {
-    code: status.code,
-    message: status.message,
-    reason: info?.reason,
-    domain: info?.domain,
-    param: info?.metadata.param ?? null,
-    retrySeconds: retry?.retry_delay.seconds,
+    ...{ code, message, reason: info?.reason, domain: info?.domain, param: info?.metadata.param ?? null },
+    retrySeconds: retry === undefined ? undefined : Number(retry.retryDelay?.seconds),
   };
-}
-
-interface Detail {
-  readonly type_url: string;
-  readonly value: Buffer;
-}
-
-function decode(name: string, bytes: Buffer): object {
-  return (decoders[name] as MethodDefinition<object, object>).responseDeserialize(bytes);
 }
