@@ -2,7 +2,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import { mintKey } from '../../src/domain/keys.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
@@ -14,7 +13,6 @@ import { lightModel } from '../support/light-model.ts';
 import { openEmbedded, openStores } from '../support/open-stores.ts';
 import { startRedis, type TestRedis, until } from '../support/redis.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
-import { runUmpire } from '../support/terminal.ts';
 
 type Kind = 'sqlite' | 'redis';
 interface Place {
@@ -115,31 +113,6 @@ for (const kind of ['sqlite', 'redis'] as const) {
     t.is(await choicesAt(one), 'new,newer');
     await sleep(1_000);
     t.is(await choicesAt(other), 'new,newer');
-  });
-}
-
-for (const kind of ['sqlite', 'redis'] as const) {
-  test.serial(`${kind}: what a catalog learned decides on every server a second after the command`, async (t) => {
-    const { stores, env } = t.context.places[kind];
-    const { headers } = await issueKey(stores, 'pupil');
-    const ports = portsOf(t, kind);
-    const sample = new URL('../../docs/learning/', import.meta.url);
-    const { choices } = JSON.parse(readFileSync(new URL('catalog.jsonl', sample), 'utf8')) as { choices: string[] };
-    t.is((await create(ports[0], headers, 'bike-hire', choices)).status, 201);
-    const learned = async (port: number) => {
-      const answer = await decide(port, { ...VALID_BODY, choices: undefined, catalog: 'bike-hire' }, headers);
-      return { answer: json(answer) as object, digest: answer.headers['x-umpire-learned'] };
-    };
-    // Both have the catalog in their caches.
-    for (const port of ports) t.is((await learned(port)).digest, undefined);
-    const examples = fileURLToPath(new URL('examples.jsonl', sample));
-    const taught = await runUmpire(['learn', '--owner', 'pupil', '--catalog', 'bike-hire', examples], { env });
-    t.is(taught.status, 0, taught.out + taught.err);
-    const [, digest] = /digest ([0-9a-f]{16})/.exec(taught.out) ?? [];
-    await sleep(1_000);
-    const [one, other] = await Promise.all(ports.map(learned));
-    t.deepEqual([one?.digest, other?.digest], [digest, digest]);
-    t.deepEqual({ ...one?.answer, id: '' }, { ...other?.answer, id: '' });
   });
 }
 

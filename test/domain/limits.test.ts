@@ -68,22 +68,6 @@ test('a caller that waits as long as it is told is admitted, whatever the rate',
   }
 });
 
-test('addresses and keys are counted apart; keys of one owner, too', async (t) => {
-  const rate = { perSecond: 0.01, burst: 1 };
-  const { limits } = start({ anonymous: { ...OFF, rate }, key: { ...OFF, rate } });
-  const callers = [anonymous('a'), anonymous('b'), keyed({}, 'key_1'), keyed({}, 'key_2')];
-  for (const caller of callers) t.is(await refusal(limits, caller), undefined);
-  for (const caller of callers) t.is((await refusal(limits, caller))?.reason, 'RATE_LIMIT_EXCEEDED');
-});
-
-test("a key's own limits take the place of the deployment's", async (t) => {
-  const { limits } = start({ key: { ...OFF, rate: { perSecond: 0.01, burst: 1 }, quota: 1 } });
-  const own = keyed({ rate: 'off', quota: 2 });
-  t.is(await refusal(limits, own), undefined);
-  t.is(await refusal(limits, own), undefined);
-  t.is((await refusal(limits, own))?.reason, 'QUOTA_EXCEEDED');
-});
-
 test('catalog calls count for the rate alone', async (t) => {
   const { limits } = start({ key: { rate: { perSecond: 0.01, burst: 4 }, concurrency: 1, quota: 1 } });
   for (let round = 0; round < 3; round++) t.is(await refusal(limits, keyed(), 'catalog'), undefined);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { eventually, job, startEngine, type TestEngine, terms } from './support/engine.ts';
 import { keepDeciding } from './support/keep-deciding.ts';
-import { encoderGraph, modelsFolder, slowEncoderGraph, TINY, writePackage } from './support/packages.ts';
+import { encoderGraph, modelsFolder, TINY, writePackage } from './support/packages.ts';
 
 const listed = (engine: TestEngine) =>
   engine
@@ -60,19 +60,6 @@ test('r10 takes the plain name from r9, and the log says that r9 claims it in va
   t.deepEqual(
     said.map(({ message }) => message),
     ['tiny@r9 claims the plain name, which tiny@r10 has'],
-  );
-});
-
-test('a package that goes serves the jobs that it has', async (t) => {
-  const modelsDir = await modelsFolder(t, TINY, { id: 'slow', graph: slowEncoderGraph(6) });
-  const engine = await startEngine(t, { modelsDir });
-  const accepted = Array.from({ length: 10 }, () => engine.score(job({ model: 'slow' }), terms()));
-  await rm(join(modelsDir, 'slow'), { recursive: true });
-  engine.reload();
-  await eventually(() => listed(engine).length === 1);
-  t.deepEqual(
-    (await Promise.all(accepted)).map(({ kind }) => kind),
-    new Array(10).fill('scored'),
   );
 });
 

@@ -2,25 +2,8 @@
 import test from 'ava';
 import { fillTemplate } from '../../src/engine/families/nli-cross-encoder.ts';
 import { eventually, job, probabilitiesOf, shippedModels, startEngine, terms } from './support/engine.ts';
-import { entailmentGraph, modelsFolder, TINY, tokenId, writePackage } from './support/packages.ts';
-
-const NLI = {
-  id: 'nli',
-  graph: entailmentGraph('z'),
-  manifest: {
-    family: 'nli-cross-encoder',
-    canary: { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice: 'zz' },
-    options: {
-      graph: 'model.onnx',
-      tokenizer: 'tokenizer.json',
-      hypothesis: 'it is {choice}',
-      entailment: 0,
-      contradiction: 2,
-      temperature: 1,
-      special_tokens: { cls: tokenId('[CLS]'), sep: tokenId('[SEP]') },
-    },
-  },
-};
+import { modelsFolder, TINY, writePackage } from './support/packages.ts';
+import { NLI } from './support/remote-packages.ts';
 
 test('every shipped model decides, and an engine that has loaded them all is no larger than the guide says', async (t) => {
   t.timeout(120_000);
@@ -125,7 +108,7 @@ test('the premise mixes the input alone with instruction and input by the weight
 });
 
 test('the cross-encoder scores each choice by its hypothesis', async (t) => {
-  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, NLI) });
+  const engine = await startEngine(t, { modelsDir: await modelsFolder(t, { id: 'nli', ...NLI }) });
   const choices = ['$& z', 'zz', '{choice}', '{}', '$1', 'zzzz', '{0}'];
   const request = job({ model: 'nli', choices });
   const first = probabilitiesOf(request, await engine.score(request, terms()));

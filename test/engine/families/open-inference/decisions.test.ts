@@ -1,19 +1,10 @@
 /** Decisions by an inference server are those of the same graph in an engine of one's own. */
 
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { Tokenizer } from '@huggingface/tokenizers';
 import test from 'ava';
-import { job, shippedModels, startEngine, terms } from '../../support/engine.ts';
+import { job, startEngine, terms } from '../../support/engine.ts';
 import { startInferenceServer } from '../../support/inference-server.ts';
-import {
-  encoderGraph,
-  modelsFolder,
-  TINY,
-  TOKENIZER_DEFINITION,
-  tokenId,
-  writePackage,
-} from '../../support/packages.ts';
+import { encoderGraph, modelsFolder, TINY, TOKENIZER_DEFINITION, tokenId } from '../../support/packages.ts';
 import {
   EMBEDDING_OPTIONS,
   LOGIT_OPTIONS,
@@ -30,65 +21,6 @@ const REQUESTS = [
   { input: '[SEP] $& {input}', instruction: 'q', choices: Array.from({ length: 120 }, (_, i) => `choice ${i}`) },
   { input: '🙂', instruction: '?', choices: ['🙂', '', ' '].filter((choice) => choice !== '') },
 ];
-
-test.serial('a model that is shipped, at a server: the same to 1e-6', async (t) => {
-  const folder = join(shippedModels, 'minilm-l6', 'r2');
-  const manifest = JSON.parse(await readFile(join(folder, 'model.json'), 'utf8'));
-  const graph = await readFile(join(folder, 'model.onnx'));
-  const server = await startInferenceServer(t, { graph, output: 'embedding' });
-  const modelsDir = await modelsFolder(t);
-  const { cls, sep } = manifest.options.special_tokens;
-  const tokenizer = await readFile(join(folder, 'tokenizer.json'));
-  const files = { 'tokenizer.json': tokenizer, 'model.onnx': graph };
-  await writePackage(modelsDir, { id: 'minilm-l6', graph, files, manifest: { ...manifest, revision: 'r1' } });
-  await writeInferencePackage(modelsDir, server.address, {
-    files: { 'tokenizer.json': tokenizer },
-    options: {
-      output: { name: 'embedding', datatype: 'FP32', shape: [-1, 384] },
-      rows: {
-        choice: [cls, '{choice}', sep],
-        input: [cls, '{input}', sep],
-        joint: [cls, '{instruction}', sep, '{input}', sep],
-      },
-      joint_weight: manifest.options.joint_weight,
-      temperature: manifest.options.temperature,
-      batch: { rows: 7, independent: true },
-    },
-    manifest: {
-      limits: { ...manifest.limits, input_tokens: 100, candidate_tokens: 32, choices: 60 },
-      unread: manifest.unread,
-      canary: manifest.canary,
-    },
-  });
-  const engine = await startEngine(t, { modelsDir });
-  const texts = [
-    {
-      input: 'I was charged twice for my order',
-      instruction: 'Which team should handle this?',
-      choices: ['billing', 'shipping', 'technical support'],
-    },
-    {
-      input: 'Der Bildschirm bleibt schwarz, seit gestern',
-      instruction: 'Language?',
-      choices: ['English', 'German', 'French', 'Dutch'],
-    },
-    {
-      input: 'a '.repeat(90).trim(),
-      instruction: 'how many',
-      choices: Array.from({ length: 40 }, (_, i) => `about ${i} of them`),
-    },
-  ];
-  for (const text of texts) {
-    const here = await engine.score(job({ model: 'minilm-l6', ...text }), terms());
-    const there = await engine.score(job({ model: 'remote', ...text }), terms());
-    if (here.kind !== 'scored' || there.kind !== 'scored') return t.fail(`${here.kind} ${there.kind}`);
-    t.is(there.inputTokens, here.inputTokens);
-    for (const [i, probability] of here.probabilities.entries()) {
-      t.true(Math.abs((there.probabilities[i] ?? 0) - probability) < 1e-6, text.input);
-    }
-  }
-  t.true(server.requests.some(({ rows }) => rows === 7));
-});
 
 for (const [name, independent] of [
   ['that keeps vectors', true],
