@@ -12,6 +12,7 @@ import {
   type SecureServerOptions,
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { Code, ConnectError, type HandlerContext, type Interceptor } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
@@ -162,7 +163,8 @@ export async function startInferenceServer(
     busiest = Math.max(busiest, ++underWay);
     try {
       const { delay, fault } = behaviour;
-      if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
+      // Who left waits for nothing, nor does who ends this server.
+      if (delay > 0) await sleep(delay, undefined, { signal });
       if (fault === undefined) return behaviour.falsify(await infer(request));
       if (--behaviour.faultFor <= 0) {
         behaviour.fault = undefined;
@@ -211,7 +213,7 @@ export async function startInferenceServer(
     server = undefined;
     for (const session of sessions) session.destroy();
     // Ending the process in the middle of a run would abort it.
-    while (underWay > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (underWay > 0) await sleep(5);
   };
   t.teardown(kill);
   return {
