@@ -3,12 +3,15 @@
  * for the one that it names.
  */
 import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { type Answer, isError, json as parsed, VALID_BODY } from '../../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../../support/grpc.ts';
 import { untilHeld } from '../../support/held.ts';
 import { openSession, send, sendH2, sendRaw } from '../../support/http.ts';
 import { FLAG, frame, headers, JSON_HEADERS, openRawHttp2, request, rst, TYPE } from '../../support/http2-frames.ts';
+import { until } from '../../support/redis.ts';
+import { createScriptedEngine, descending } from '../../support/scripted-engine.ts';
 import { scriptedService } from '../../support/service.ts';
 
 const TOO_MANY = { status: 429, code: 'rate_limit_exceeded', param: null };
@@ -91,7 +94,7 @@ for (const [what, first] of [
     if (first) await raw.until(TYPE.settings);
     for (let stream = 1; stream < 400 && !raw.closed; stream += 2) {
       raw.send(unfinished(stream));
-      if (!first) await new Promise((resolve) => setTimeout(resolve, 1));
+      if (!first) await sleep(1);
       raw.send(rst(stream, stream % 4 === 1 ? 8 : 0));
     }
     await raw.untilClosed();
@@ -113,9 +116,8 @@ test('a session may carry a hundred cancellations a second', async (t) => {
     // More in all than nghttp2 lets pass by default.
     for (let count = 0; count < 100; count += 1, stream += 2) raw.send(unfinished(stream), rst(stream, 8));
     // However busy the machine is, no more of them come at once.
-    while (service.app.holdings().tally.resets < 100 * (round + 1))
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    await new Promise((resolve) => setTimeout(resolve, 40));
+    await untilHeld(service, ({ tally }) => tally.resets >= 100 * (round + 1));
+    await sleep(40);
   }
   raw.send(headers(stream, request('GET', '/v1/models')));
   t.truthy(await raw.until(TYPE.headers, stream));
@@ -123,19 +125,32 @@ test('a session may carry a hundred cancellations a second', async (t) => {
   raw.destroy();
 });
 
-test('requests that do not end fill a share and no more; the one that has been arriving longest goes', async (t) => {
+test('requests that are worked on fill a share, and none of them goes', async (t) => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const engine = createScriptedEngine(async (job, terms) => {
+    await released;
+    return descending(job, terms);
+  });
+  const service = await scriptedService(t, { UMPIRE_REQUESTS_PER_ADDRESS: '10' }, engine);
+  const body = JSON.stringify(VALID_BODY);
+  const held = Array.from({ length: 10 }, () => send(service.port, { body }));
+  await untilHeld(service, ({ requests }) => requests === 10);
+  isError(t, await send(service.port, { body }), { status: 429, code: 'concurrency_limit_exceeded', param: null });
+  t.is((await send(service.port, { path: '/v1/models', localAddress: '127.0.0.2' })).status, 200);
+  release();
+  t.true((await Promise.all(held)).every(({ status }) => status === 200));
+});
+
+test('of requests that do not end the one that has been arriving longest goes', async (t) => {
   const service = await scriptedService(t, { UMPIRE_REQUESTS_PER_ADDRESS: '10' });
   const raw = await openRawHttp2(service.port);
+  const began = performance.now();
   for (let count = 0; count < 10; count += 1) raw.send(unfinished(2 * count + 1));
   await untilHeld(service, ({ requests }) => requests === 10);
-  const body = JSON.stringify(VALID_BODY);
-  isError(t, await send(service.port, { body }), { status: 429, code: 'concurrency_limit_exceeded', param: null });
-  t.is((await send(service.port, { body, localAddress: '127.0.0.2' })).status, 200);
-  await new Promise((resolve) => setTimeout(resolve, 1100));
-  t.is((await send(service.port, { body })).status, 200);
-  const [error] = (await raw.until(TYPE.rst)).payload;
-  t.is(error, 0);
-  t.is((await raw.until(TYPE.rst)).stream, 1);
+  await until(async () => (await send(service.port, { path: '/v1/models' })).status === 200);
+  t.true(performance.now() - began >= 999);
+  const { stream, payload } = await raw.until(TYPE.rst);
+  t.deepEqual([stream, payload[0]], [1, 0]);
   t.is(service.app.holdings().tally.givenUp.displaced, 1);
   t.true(service.log.some(({ givenUp }) => givenUp === 'displaced'));
   raw.destroy();
@@ -152,8 +167,10 @@ test('the same in all: one that arrives slowly makes room for one of another add
     );
   }
   await untilHeld(service, ({ requests }) => requests === 5);
-  await new Promise((resolve) => setTimeout(resolve, 1100));
-  t.is((await send(service.port, { path: '/v1/models', localAddress: '127.0.0.2' })).status, 200);
+  await until(
+    async () => (await send(service.port, { path: '/v1/models', localAddress: '127.0.0.2' })).status === 200,
+  );
+  t.true(service.app.holdings().tally.givenUp.displaced > 0);
   for (const socket of slow) socket.destroy();
 });
 

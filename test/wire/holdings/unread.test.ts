@@ -12,9 +12,13 @@ import { untilHeld } from '../../support/held.ts';
 import { parseAnswers, send } from '../../support/http.ts';
 import { frame, headers, openRawHttp2, request, TYPE, windowUpdate } from '../../support/http2-frames.ts';
 import { keyedService } from '../../support/keys.ts';
+import { goByOwnTime } from '../../support/own-time.ts';
 import { metricsPortOf, scrape } from '../../support/scrape.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { scriptedService } from '../../support/service.ts';
+
+// A reader that is kept waiting by the machine is no slow reader.
+goByOwnTime();
 
 /** A decision whose answer is as large as the request. */
 const large = JSON.stringify({
