@@ -9,31 +9,13 @@ import { CHECKS } from '../conformance/checks.ts';
 import { CALLER_VARIABLES, SETTINGS } from '../src/config.ts';
 import { ERROR_TABLE } from '../src/domain/errors.ts';
 import { TOKEN_VARIABLE_PATTERN } from '../src/engine/packages/servers.ts';
+import { anchorsOf, pagesOf, textOf } from './support/pages.ts';
 
 const root = new URL('..', import.meta.url);
-const pages = ['README.md', 'deploy/README.md', ...readdirSync(new URL('docs', root)).map((name) => `docs/${name}`)]
-  .filter((name) => name.endsWith('.md'))
-  .map((name) => ({ name, text: readFileSync(new URL(name, root), 'utf8') }));
+const pages = pagesOf('README.md', 'deploy/README.md', 'docs/');
 
 /** Pages for those who change the code: held to their links alone. */
-const developerPages = [
-  'CONTRIBUTING.md',
-  'bench/README.md',
-  ...readdirSync(new URL('bench/results', root)).map((name) => `bench/results/${name}`),
-].map((name) => ({ name, text: readFileSync(new URL(name, root), 'utf8') }));
-
-/** What a heading is called in links to it: `## 9. Versioning` is `#9-versioning`. */
-function anchorsOf(text: string): ReadonlySet<string> {
-  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
-  return new Set(
-    headings.map((heading) =>
-      heading
-        .toLowerCase()
-        .replace(/[^\p{L}\p{N}_ -]/gu, '')
-        .replaceAll(' ', '-'),
-    ),
-  );
-}
+const developerPages = pagesOf('CONTRIBUTING.md', 'bench/README.md', 'bench/results/');
 
 test('every link leads to a file, and to a heading that is there', (t) => {
   let [links, headings] = [0, 0];
@@ -66,7 +48,7 @@ test('every test that is named exists, and so does its title', (t) => {
       t.true(existsSync(new URL(file, root)), `${name}: ${file}`);
       if (title === undefined || !existsSync(new URL(file, root))) continue;
       titles += 1;
-      t.true(readFileSync(new URL(file, root), 'utf8').includes(title), `${name}: ${file}: ${title}`);
+      t.true(textOf(file).includes(title), `${name}: ${file}: ${title}`);
     }
   }
   t.true(files > 20 && titles > 15, `${files} files, ${titles} titles`);
@@ -90,7 +72,7 @@ test('every setting that is named exists', (t) => {
     'monitoring/alerts.yml',
     'systemd/umpire.service',
   ]) {
-    for (const [setting] of readFileSync(new URL(`deploy/${file}`, root), 'utf8').matchAll(/\bUMPIRE_[A-Z_]+\b/g)) {
+    for (const [setting] of textOf(`deploy/${file}`).matchAll(/\bUMPIRE_[A-Z_]+\b/g)) {
       t.true(known.has(setting), `${file}: ${setting}`);
     }
   }
@@ -100,7 +82,7 @@ test('the symptoms name codes, reasons and log lines that there are', (t) => {
   const page = pages.find(({ name }) => name === 'docs/troubleshooting.md')?.text ?? '';
   const sources = readdirSync(new URL('src', root), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
-    .map((name) => readFileSync(new URL(`src/${name}`, root), 'utf8'))
+    .map((name) => textOf(`src/${name}`))
     .join('\n');
   const rows = page.split('\n').filter((line) => line.startsWith('| ') && !/^\| (A caller|It) /.test(line));
   t.true(rows.length > 15);
@@ -123,8 +105,6 @@ test('the symptoms name codes, reasons and log lines that there are', (t) => {
     }
   }
 });
-
-const textOf = (name: string): string => readFileSync(new URL(name, root), 'utf8');
 
 /** Where a path begins. Diagrams and links name files without backticks. */
 const TOP = 'src|proto|gen|test|docs|bench|models|training|scripts|deploy|bin|conformance';
@@ -183,7 +163,7 @@ function* texts(): Generator<readonly [file: string, text: string]> {
     for (const name of readdirSync(new URL(folder, root), { recursive: folder !== '.', encoding: 'utf8' })) {
       const file = join(folder, name);
       if (!/\.(ts|proto|sh|md|py|ya?ml)$/.test(name) || /(^|\/)(node_modules|generated)\//.test(name)) continue;
-      yield [file, readFileSync(new URL(file, root), 'utf8')];
+      yield [file, textOf(file)];
     }
   }
 }

@@ -3,27 +3,15 @@
  * nothing of it on PATH.
  */
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { newUserEnv } from './support/new-user.ts';
+import { blocksOf, pagesOf, ROOT } from './support/pages.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const pages = [
-  'README.md',
-  'CONTRIBUTING.md',
-  'deploy/README.md',
-  ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`),
-]
-  .filter((name) => name.endsWith('.md'))
-  .map((name) => ({ name, text: readFileSync(join(root, name), 'utf8') }));
-const blocksOf = (name: string): readonly string[] =>
-  [...(pages.find((page) => page.name === name)?.text ?? '').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(
-    ([, block = '']) => block,
-  );
+const pages = pagesOf('README.md', 'CONTRIBUTING.md', 'deploy/README.md', 'docs/');
 
 /** Programs that only the scripts of npm find, at the beginning of a command. */
 const HIDDEN = /^ *(?:[A-Z_]+=\S+ )*(?:[A-Z_]+=\$\()?(umpire|node|ava|buf|tsc|biome) .*$/gm;
@@ -49,7 +37,7 @@ const folder = temporaryFolder();
 async function runBlocks(blocks: readonly string[], env: Record<string, string>): Promise<string> {
   const script = blocks.join('\n').replaceAll(/(?<![\w/])([a-z-]+\.(jsonl|binpb))/g, `${folder}/$1`);
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
-    cwd: root,
+    cwd: ROOT,
     env: newUserEnv(env),
   });
   return stdout;

@@ -1,36 +1,16 @@
 /** The README is true: every command runs, its answer is the real one. So are its picture and the table of errors. */
 import { execFile, spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { ERROR_TABLE } from '../src/domain/errors.ts';
 import { listPackages } from '../src/engine/package-tools/check.ts';
 import { newUserEnv } from './support/new-user.ts';
-import { freePort } from './support/redis.ts';
+import { blocksOf, ROOT, textOf } from './support/pages.ts';
+import { freePort, until } from './support/redis.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
-const root = new URL('..', import.meta.url);
-const readme = await readFile(new URL('README.md', root), 'utf8');
-
-/** The code blocks of a language, in order. */
-function blocks(language: string): readonly string[] {
-  return [...readme.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\`$`, 'gm'))].map(([, block = '']) =>
-    block.trim(),
-  );
-}
-
-const commands = blocks('sh');
-
-/** Until every model is served: they are loaded beside the longest of the other tests. */
-async function untilReady(port: number): Promise<void> {
-  for (let attempt = 0; attempt < 2400; attempt += 1) {
-    const answer = await fetch(`http://127.0.0.1:${port}/health/ready`).catch(() => undefined);
-    if (answer?.status === 200) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  throw new Error('the quick start did not become ready');
-}
+const readme = textOf('README.md');
+const commands = blocksOf('README.md');
 
 test('every command runs, in the order of the page, on what the quick start serves', async (t) => {
   // Models are loaded and learned from by five commands, beside all other tests.
@@ -47,20 +27,21 @@ test('every command runs, in the order of the page, on what the quick start serv
     UMPIRE_ENGINES: '1',
     UMPIRE_DRAIN_DELAY: '0',
   });
-  const server = spawn('npm', ['run', 'quickstart'], { cwd: root, env, stdio: 'ignore', detached: true });
+  const server = spawn('npm', ['run', 'quickstart'], { cwd: ROOT, env, stdio: 'ignore', detached: true });
   const exited = new Promise((resolve) => server.once('exit', resolve));
   try {
-    await untilReady(port);
+    // Its models are loaded beside the longest of the other tests.
+    await until(async () => (await fetch(`http://127.0.0.1:${port}/health/ready`)).status === 200, 240_000, 100);
     // One shell for all, as a reader has one; a mark between the commands tells their outputs apart.
     const script = others
       .map((command) => command.replaceAll('localhost:8080', `127.0.0.1:${port}`))
       .join('\nprintf "\\n=====\\n"\n');
-    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { cwd: root, env });
+    const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], { cwd: ROOT, env });
     const outputs = stdout.split('\n=====\n');
     t.is(outputs.length, others.length);
     const [asked, decision, , created, withCatalog, learned = '', conformance] = outputs.map((output) => output.trim());
-    t.is(asked, blocks('text')[0]);
-    const shown = JSON.parse(blocks('json')[0] ?? '');
+    t.is(asked, blocksOf('README.md', 'text')[0]);
+    const shown = JSON.parse(blocksOf('README.md', 'json')[0] ?? '');
     t.deepEqual({ ...JSON.parse(decision ?? ''), id: shown.id }, shown);
     t.like(JSON.parse(created ?? ''), { id: 'support-teams', version: '1', visibility: 'private' });
     t.is(JSON.parse(withCatalog ?? '').output.choice, 'shipping: parcels and delivery');
@@ -84,8 +65,8 @@ test('every command runs, in the order of the page, on what the quick start serv
 });
 
 test('the picture has the figures of the page that names their sources', async (t) => {
-  const page = await readFile(new URL('bench/results/2026-11-27-comparison.md', root), 'utf8');
-  const picture = await readFile(new URL('docs/comparison.svg', root), 'utf8');
+  const page = textOf('bench/results/2026-11-27-comparison.md');
+  const picture = textOf('docs/comparison.svg');
   const figures = [...page.matchAll(/^\|[^|]*\| (\.\d+) \| (\.\d+) \|/gm)].flatMap(([, ...pair]) => pair);
   t.is(figures.length, 14);
   t.deepEqual(
@@ -98,21 +79,21 @@ test('each model of the table says its languages', async (t) => {
   const named = [...readme.matchAll(/^\| \[([\w-]+)\]\(models\/[\w-]+\/(r\d+)\//gm)].map(
     ([, id, revision]) => `${id}@${revision}`,
   );
-  const shipped = await listPackages(fileURLToPath(new URL('models', root)));
+  const shipped = await listPackages(`${ROOT}models`);
   t.deepEqual(shipped.map(({ id, revision }) => `${id}@${revision}`).toSorted(), named.toSorted());
   for (const { id, languages } of shipped) t.true(languages.includes('en'), id);
 });
 
 test('CI runs what README and CONTRIBUTING say', async (t) => {
-  for (const file of ['README.md', 'CONTRIBUTING.md', '.ci/run'])
-    t.regex(await readFile(new URL(file, root), 'utf8'), /npm run verify$/m);
+  for (const file of ['README.md', 'CONTRIBUTING.md', '.ci/run']) t.regex(textOf(file), /npm run verify$/m);
 });
 
 test('the table of errors has every code that REST can send, under its status and type', async (t) => {
   // Those of the other protocols, and the one that nobody is there to read.
   const elsewhere = new Set(['invalid_message', 'unimplemented', 'service_not_found', 'canceled']);
-  const page = await readFile(new URL('docs/rest.md', root), 'utf8');
-  const table = page.split('\n').filter((line) => /^\| \d{3}(, \d{3})* \|/.test(line));
+  const table = textOf('docs/rest.md')
+    .split('\n')
+    .filter((line) => /^\| \d{3}(, \d{3})* \|/.test(line));
   for (const [reason, { http, type }] of Object.entries(ERROR_TABLE)) {
     const code = reason.toLowerCase();
     if (elsewhere.has(code)) continue;

@@ -2,14 +2,12 @@
  * Alerts and dashboard ask for what a loaded service really shows: every metric, label and value in their expressions
  * is in a scrape.
  */
-import { readdirSync, readFileSync } from 'node:fs';
 import { createClient } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
 import { parser } from '@prometheus-io/lezer-promql';
 import test from 'ava';
 import { parse } from 'yaml';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
-import type { App } from '../../src/app.ts';
 import { ERROR_TABLE } from '../../src/domain/errors.ts';
 import { writeCascade } from '../engine/support/cascades.ts';
 import { startInferenceServer } from '../engine/support/inference-server.ts';
@@ -18,6 +16,8 @@ import { writeInferencePackage } from '../engine/support/remote-packages.ts';
 import { send } from '../support/http.ts';
 import { startKeyedService } from '../support/keys.ts';
 import { lightModel } from '../support/light-model.ts';
+import { anchorsOf, pagesOf, textOf } from '../support/pages.ts';
+import { until } from '../support/redis.ts';
 import { metricsPortOf, type Sample, samplesOf, scrape } from '../support/scrape.ts';
 
 interface Rule {
@@ -36,12 +36,11 @@ interface Panel {
   readonly targets?: readonly { readonly expr: string; readonly refId: string }[];
 }
 
-const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
-const rules: readonly Rule[] = parse(read('deploy/monitoring/alerts.yml')).groups.flatMap(
+const rules: readonly Rule[] = parse(textOf('deploy/monitoring/alerts.yml')).groups.flatMap(
   ({ rules }: { rules: readonly Rule[] }) => rules,
 );
-const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(read('deploy/monitoring/grafana/umpire.json'));
-const adapter = parse(read('deploy/kubernetes/prometheus-adapter.yaml')).rules.custom as readonly {
+const dashboard: { readonly panels: readonly Panel[] } = JSON.parse(textOf('deploy/monitoring/grafana/umpire.json'));
+const adapter = parse(textOf('deploy/kubernetes/prometheus-adapter.yaml')).rules.custom as readonly {
   readonly seriesQuery: string;
   readonly metricsQuery: string;
   readonly name: { readonly as: string };
@@ -64,15 +63,6 @@ const EXPRESSIONS: readonly (readonly [place: string, expression: string])[] = [
     ] as const,
   ]),
 ];
-
-/** A service is ready with its first model; this waits for another one. */
-async function untilServed({ engine }: App, model: string): Promise<void> {
-  for (let tries = 0; tries < 1000; tries += 1) {
-    if (engine.models().some(({ id, status }) => id === model && status === 'ready')) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error(`${model} is not served: ${JSON.stringify(engine.models())}`);
-}
 
 /** Faults of an expression against what was scraped. */
 function faultsOf(expression: string, samples: readonly Sample[], recorded: ReadonlySet<string>): readonly string[] {
@@ -112,9 +102,10 @@ test('every metric, label and value that an expression names is in a scrape', as
     const headers = { authorization: `Bearer ${service.key}` };
     return (await send(service.port, { path, headers, body: JSON.stringify(json) })).status;
   };
-  await untilServed(service.app, 'minilm-l6');
-  await untilServed(service.app, 'remote');
-  await untilServed(service.app, 'cascade');
+  const served = (model: string) =>
+    service.app.engine.models().some(({ id, status }) => id === model && status === 'ready');
+  // It is ready with its first model.
+  await until(() => ['minilm-l6', 'remote', 'cascade'].every(served), 20_000);
   t.is(await post('/v1/decisions', body), 200);
   t.is(await post('/v1/decisions', { ...body, model: 'remote' }), 200);
   t.is(await post('/v1/decisions', { ...body, model: 'cascade' }), 200);
@@ -131,22 +122,22 @@ test('every metric, label and value that an expression names is in a scrape', as
     );
   };
   // A request is counted when its connection says that the response is out, which the caller may know first.
-  let faults = await look();
-  for (let tries = 0; tries < 50 && faults.length > 0; tries += 1) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  let faults: readonly string[] = [];
+  await until(async () => {
     faults = await look();
-  }
+    return faults.length === 0;
+  }).catch(() => {});
   t.deepEqual(faults, []);
 
   const samples = samplesOf(await scrape(metricsPortOf(service)));
   const families = new Set(samples.flatMap(({ metric }) => [metric, metric.replace(/_(bucket|sum|count)$/, '')]));
   let named = 0;
-  for (const page of readdirSync(new URL('../../docs', import.meta.url)).filter((name) => name.endsWith('.md'))) {
-    for (const [, metric = ''] of read(`docs/${page}`).matchAll(/`((?:umpire|process|nodejs)_[a-z_]+)(?:\{[^`]*)?`/g)) {
+  for (const { name, text } of pagesOf('docs/')) {
+    for (const [, metric = ''] of text.matchAll(/`((?:umpire|process|nodejs)_[a-z_]+)(?:\{[^`]*)?`/g)) {
       // The bridge is a process of its own, whose metrics its tests scrape.
       if (metric.startsWith('umpire_bridge_')) continue;
       named += 1;
-      t.true(families.has(metric), `${page}: ${metric}`);
+      t.true(families.has(metric), `${name}: ${metric}`);
     }
   }
   t.true(named > 20);
@@ -179,7 +170,7 @@ test('what burns the error budget is every reason that is 500 or 503, in every w
 test('each alert has a severity, a summary, a place in the guide, and a test that makes it fire', (t) => {
   const alerts = rules.filter(({ alert }) => alert !== undefined);
   t.true(alerts.length >= 9);
-  const tests = parse(read('deploy/monitoring/alerts.test.yml')).tests as readonly {
+  const tests = parse(textOf('deploy/monitoring/alerts.test.yml')).tests as readonly {
     readonly alert_rule_test?: readonly { readonly alertname: string; readonly exp_alerts?: readonly unknown[] }[];
   }[];
   const cases = tests.flatMap(({ alert_rule_test = [] }) => alert_rule_test);
@@ -187,13 +178,7 @@ test('each alert has a severity, a summary, a place in the guide, and a test tha
     t.regex(labels?.severity ?? '', /^(critical|warning)$/, alert);
     t.truthy(annotations?.summary, alert);
     const [page = '', anchor = ''] = (annotations?.runbook ?? '').split('#');
-    const headings = [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
-      title
-        .toLowerCase()
-        .replaceAll(/[^\w\s-]/g, '')
-        .replaceAll(' ', '-'),
-    );
-    t.true(headings.includes(anchor), annotations?.runbook);
+    t.true(anchorsOf(textOf(page)).has(anchor), annotations?.runbook);
     const fires = cases.filter(({ alertname, exp_alerts }) => alertname === alert && exp_alerts !== undefined);
     const silent = cases.filter(({ alertname, exp_alerts }) => alertname === alert && exp_alerts === undefined);
     t.true(fires.length > 0 && silent.length > 0, alert);
@@ -225,7 +210,7 @@ test('the dashboard has a row for each side of the service, and no panel lies on
       }
     }
   }
-  const named = [...read('docs/troubleshooting.md').matchAll(/(?<!\*)\*([^*]+)\*(?!\*)/g)].map(([, title]) => title);
+  const named = [...textOf('docs/troubleshooting.md').matchAll(/(?<!\*)\*([^*]+)\*(?!\*)/g)].map(([, title]) => title);
   for (const title of named) {
     t.true(title === 'Load' || dashboard.panels.some((panel) => panel.title === title), title);
   }

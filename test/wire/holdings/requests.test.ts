@@ -167,9 +167,7 @@ test('the same in all: one that arrives slowly makes room for one of another add
     );
   }
   await untilHeld(service, ({ requests }) => requests === 5);
-  await until(
-    async () => (await send(service.port, { path: '/v1/models', localAddress: '127.0.0.2' })).status === 200,
-  );
+  await until(async () => (await send(service.port, { path: '/v1/models', localAddress: '127.0.0.2' })).status === 200);
   t.true(service.app.holdings().tally.givenUp.displaced > 0);
   for (const socket of slow) socket.destroy();
 });
