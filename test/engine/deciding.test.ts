@@ -1,7 +1,7 @@
 /** Answers depend on the request alone, whatever else is computed, wherever and in whatever order. */
 import test from 'ava';
 import type { ScoreJob } from '../../src/engine/engine.ts';
-import { job, probabilitiesOf, shippedModels, startEngine, terms } from './support/engine.ts';
+import { job, probabilitiesOf, startEngine, terms } from './support/engine.ts';
 import { encoderGraph, modelsFolder, writePackage } from './support/packages.ts';
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz';
@@ -44,26 +44,4 @@ test('answers among a thousand mixed requests are those of each request alone, b
     }),
   );
   t.deepEqual(wrong.flat(), []);
-});
-
-test('the shipped model answers the same in a crowd, and whatever the order and company of choices', async (t) => {
-  const engine = await startEngine(t, { modelsDir: shippedModels, models: ['minilm-l6'], engines: 2 });
-  const model = engine.models().find(({ isDefault }) => isDefault);
-  const choices = ['billing', 'shipping', 'technical support', 'cancel my account', 'praise', 'none of these'];
-  const request = job({
-    ...{ model: model?.id ?? '', revision: model?.revision ?? '' },
-    input: 'My parcel has not come and nobody answers the phone',
-    instruction: 'What is this about?',
-    choices,
-  });
-  const alone = probabilitiesOf(request, await engine.score(request, terms()));
-  const others = Array.from({ length: 31 }, (_, i) => {
-    return engine.score({ ...request, input: `${request.input} ${'and more '.repeat(i)}` }, terms());
-  });
-  t.deepEqual(probabilitiesOf(request, await engine.score(request, terms())), alone);
-  await Promise.all(others);
-  for (const rotated of [[...choices].reverse(), [...choices.slice(3), ...choices.slice(0, 3)]]) {
-    const permuted = job({ ...request, choices: rotated });
-    t.deepEqual(probabilitiesOf(permuted, await engine.score(permuted, terms())), alone);
-  }
 });

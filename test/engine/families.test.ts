@@ -1,35 +1,9 @@
 /** The families with the real runtime and real tokenizers: numbers, limits and plain text. */
 import test from 'ava';
 import { fillTemplate } from '../../src/engine/families/nli-cross-encoder.ts';
-import { eventually, job, probabilitiesOf, shippedModels, startEngine, terms } from './support/engine.ts';
+import { job, probabilitiesOf, startEngine, terms } from './support/engine.ts';
 import { modelsFolder, TINY, writePackage } from './support/packages.ts';
 import { NLI } from './support/remote-packages.ts';
-
-test('every shipped model decides, and an engine that has loaded them all is no larger than the guide says', async (t) => {
-  t.timeout(120_000);
-  const engine = await startEngine(t, { modelsDir: shippedModels });
-  const models = engine.models().filter(({ isDefault }) => isDefault);
-  t.true(models.length > 1);
-  for (const { id, revision } of models) {
-    const request = job({
-      ...{ model: id, revision },
-      input: 'I was charged twice for my order',
-      instruction: 'Which team should handle this?',
-      choices: ['billing', 'shipping', 'technical support'],
-    });
-    const outcome = await engine.score(request, terms());
-    const probabilities = probabilitiesOf(request, outcome);
-    t.is(Object.entries(probabilities).sort(([, a], [, b]) => b - a)[0]?.[0], 'billing', id);
-    t.true(Math.abs(Object.values(probabilities).reduce((sum, each) => sum + each, 0) - 1) < 1e-9);
-    t.is(outcome.kind === 'scored' ? outcome.inputTokens : 0, id === 'umpire-multi' ? 8 + 6 : 7 + 6, id);
-  }
-  // What loading leaves behind is given back in some seconds, more of them on a busy machine.
-  const residentMiB = () => (engine.stats().engines[0]?.resident ?? Number.POSITIVE_INFINITY) / 2 ** 20;
-  await eventually(() => residentMiB() > 0 && residentMiB() < 450, 20_000);
-  const resident = residentMiB();
-  t.log(`${resident.toFixed(0)} MiB`);
-  t.true(resident < 450, `${resident} MiB`);
-});
 
 test('tokens are counted without special ones, and nothing is cut', async (t) => {
   const engine = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });

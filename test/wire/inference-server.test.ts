@@ -17,7 +17,7 @@ const PATIENCE = 45_000;
 const SERVED = { graph: encoderGraph(), output: 'embedding' };
 const LIMITS = { input_tokens: 40, candidate_tokens: 12, choices: 20 };
 
-test.serial('ready, unavailable and ready again; counted, timed, and silent about the server', async (t) => {
+test.serial('listed, unavailable and ready again; counted, timed, and silent about the server', async (t) => {
   const server = await startInferenceServer(t, SERVED);
   const modelsDir = await modelsFolder(t);
   await writeInferencePackage(modelsDir, 'nowhere.example:1', { manifest: { limits: LIMITS } });
@@ -29,10 +29,14 @@ test.serial('ready, unavailable and ready again; counted, timed, and silent abou
   t.teardown(() => service.stop());
   const ask = () =>
     decide(service.port, { model: 'remote', input: 'abc', instruction: 'which', choices: ['abc', 'xyz'] });
-  const statusOf = async (): Promise<string> => {
-    const list = (await (await fetch(`${service.url}/v1/models`)).json()) as { data: { status: string }[] };
-    return list.data[0]?.status ?? '';
-  };
+  const read = async (path: string) => await (await fetch(service.url + path)).json();
+  const described = (status: string) => ({
+    ...{ id: 'remote', object: 'model', owned_by: 'tests', status },
+    limits: LIMITS,
+  });
+  const listed = (status: string) =>
+    until(async () => ((await read('/v1/models/remote')) as { status: string }).status === status, PATIENCE);
+  t.deepEqual(await read('/v1/models'), { object: 'list', data: [described('ready')] });
 
   const good = await ask();
   t.is(good.status, 200);
@@ -54,11 +58,12 @@ test.serial('ready, unavailable and ready again; counted, timed, and silent abou
   server.behaviour.fault = undefined;
 
   await server.kill();
-  await until(async () => (await statusOf()) === 'unavailable', PATIENCE);
+  await listed('unavailable');
+  t.deepEqual(await read('/v1/models/remote@r1'), described('unavailable'));
   t.is((await fetch(`${service.url}/health/ready`)).status, 503);
   t.is((await ask()).status, 503);
   await server.revive();
-  await until(async () => (await statusOf()) === 'ready', PATIENCE);
+  await listed('ready');
   t.is((await ask()).status, 200);
 
   const port = service.log.find(({ msg }) => msg === 'metrics')?.metricsPort;

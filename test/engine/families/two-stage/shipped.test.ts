@@ -121,3 +121,49 @@ for (const [index, { id, revision, options }] of packages.entries()) {
     });
   }
 }
+
+async function decided(request: Pick<DecisionCase, 'input' | 'instruction' | 'choices'>) {
+  const { revision = '' } = packages.find(({ id }) => id === 'umpire-mini') ?? {};
+  const asked = job({ ...request, model: 'umpire-mini', revision });
+  return probabilitiesOf(asked, await engine.score(asked, terms({ within: 120_000 })));
+}
+
+const PLAIN = ['play music', 'set alarm', 'turn on lights', 'weather forecast'];
+const spellings: Readonly<Record<string, (choice: string) => string>> = {
+  snake_case: (choice) => choice.replaceAll(' ', '_'),
+  camelCase: (choice) => choice.replace(/ ([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+  PascalCase: (choice) => ` ${choice}`.replace(/ ([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+  'kebab-case': (choice) => choice.replaceAll(' ', '-'),
+  SHOUTING: (choice) => choice.toUpperCase(),
+  SCREAMING_SNAKE: (choice) => choice.toUpperCase().replaceAll(' ', '_'),
+};
+for (const [name, spell] of Object.entries(spellings)) {
+  test(`choices in ${name} decide like plain ones`, async (t) => {
+    const request = { input: 'Put some jazz on in the kitchen', instruction: 'What does the user want?' };
+    const first = await decided({ ...request, choices: PLAIN });
+    const other = await decided({ ...request, choices: PLAIN.map(spell) });
+    for (const choice of PLAIN) {
+      const difference = (first[choice] ?? 1) - (other[spell(choice)] ?? 0);
+      t.true(Math.abs(difference) < 0.01, choice);
+    }
+  });
+}
+
+test('emoji as choices are told apart, and the answer is the right one', async (t) => {
+  const probabilities = await decided({
+    input: 'I am so happy, this is the best day of my life!',
+    instruction: 'Which emoji fits?',
+    choices: ['😀', '😢'],
+  });
+  t.true((probabilities['😀'] ?? 0) > 0.5);
+});
+
+test('a text that it has no words for is hardly surer than an even guess', async (t) => {
+  // "I was charged twice, please return my money", in Khmer.
+  const probabilities = await decided({
+    input: 'ខ្ញុំត្រូវបានគិតប្រាក់ពីរដង សូមប្រគល់ប្រាក់របស់ខ្ញុំវិញ',
+    instruction: 'Which team should handle this?',
+    choices: ['billing', 'shipping', 'technical support', 'sales'],
+  });
+  t.true(Math.max(...Object.values(probabilities)) < 0.3);
+});
