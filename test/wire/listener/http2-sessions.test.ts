@@ -1,6 +1,6 @@
 /**
- * HTTP/2 sessions: a peer that has vanished while streams are open is noticed, and one that listens, or that only sends,
- * is not taken for one; connections that arrive together hold up nobody else.
+ * HTTP/2 sessions: a peer that has vanished while streams are open is noticed, and one that listens, or that only
+ * sends, is not taken for one; connections that arrive together hold up nobody else.
  */
 import { once } from 'node:events';
 import { connect as connectSession, createServer, type ServerHttp2Stream } from 'node:http2';
