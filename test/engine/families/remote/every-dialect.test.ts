@@ -56,46 +56,6 @@ for (const [name, dialect] of Object.entries(DIALECT_CASES)) {
     t.notRegex(JSON.stringify(engine.log), new RegExp(TOKEN));
   });
 
-  test.serial(`${name}: no more is under way at the server than may be`, async (t) => {
-    const { engine, server } = await startScene(t, dialect, { in_flight: { requests: 2 } });
-    server.behaviour.delay = 30;
-    const outcomes = await Promise.all(Array.from({ length: 12 }, () => engine.score(request, terms())));
-    t.true(outcomes.every(({ kind }) => kind === 'scored'));
-    t.true(server.busiest <= 2, String(server.busiest));
-  });
-
-  test.serial(
-    `${name}: a fault that passes is not seen, one that stays is a 503, and all is well after it`,
-    async (t) => {
-      const scene = await startScene(t, dialect);
-      const { engine, server } = scene;
-      const sound = await decide(scene);
-      const { passing, final } = dialect;
-      for (const [title, fault] of Object.entries(passing)) {
-        // What fails more than now and then is not made again: decisions between make up for it.
-        for (let i = 0; i < 12; i++) await decide(scene);
-        behave(server, { fault, faultFor: 1 });
-        t.deepEqual(await decide(scene), sound, title);
-      }
-      for (const [title, fault] of Object.entries({ ...passing, ...final })) {
-        behave(server, { fault });
-        const began = performance.now();
-        const error = await t.throwsAsync(engine.score(request, terms()), { instanceOf: ModelUnavailable }, title);
-        t.notRegex(String(error?.message), /secret/);
-        t.true(performance.now() - began < 10_000, title);
-        behave(server, { fault: undefined });
-        await eventually(() => scene.status() === 'ready');
-        t.deepEqual(await decide(scene), sound, `after ${title}`);
-      }
-      // What the server said of its failures is for nobody but its own operator.
-      t.regex(problemsIn(engine, 'an inference server failed at a decision'), /500|INTERNAL/);
-      t.notRegex(problemsIn(engine, 'an inference server failed at a decision'), /secret/);
-      // What may be read of an answer, and what lay in buffers on the way.
-      const endless = server.requests.map(({ sent = 0 }) => sent);
-      t.true(Math.max(...endless) < 40 * 2 ** 20, String(Math.max(...endless)));
-    },
-  );
-
   test.serial(`${name}: nonsense is no decision`, async (t) => {
     const scene = await startScene(t, dialect);
     const sound = await decide(scene);
@@ -111,28 +71,6 @@ for (const [name, dialect] of Object.entries(DIALECT_CASES)) {
       t.deepEqual(await decide(scene), sound, `after: ${title}`);
     }
   });
-
-  if (dialect.over === 'HTTP') {
-    test(`${name}: a wait that the server asks for is kept if there is time, and told at once if not`, async (t) => {
-      const scene = await startScene(t, dialect);
-      const { engine, server } = scene;
-      const sound = await decide(scene);
-      behave(server, { fault: reply(503, { 'retry-after': '1' }), faultFor: 1 });
-      let began = performance.now();
-      t.deepEqual(await decide(scene), sound);
-      t.true(performance.now() - began >= 990);
-      behave(server, { fault: reply(429, { 'retry-after': '600' }), faultFor: Number.POSITIVE_INFINITY });
-      const from = server.requests.length;
-      began = performance.now();
-      await t.throwsAsync(engine.score(request, terms({ within: 60_000 })), { instanceOf: ModelUnavailable });
-      t.true(performance.now() - began < 20_000);
-      // At most the requests of one decision: nothing was made again.
-      t.true(server.requests.length - from <= 2, String(server.requests.length - from));
-      behave(server, { fault: undefined });
-      await eventually(() => scene.status() === 'ready');
-      t.deepEqual(await decide(scene), sound);
-    });
-  }
 
   test(`${name}: a deadline holds while the server dawdles, and who leaves is given up there`, async (t) => {
     const scene = await startScene(t, dialect);
@@ -190,8 +128,56 @@ for (const [name, dialect] of Object.entries(DIALECT_CASES)) {
     t.regex(problemsIn(engine, 'a model cannot be served'), /token was refused/);
     t.notRegex(JSON.stringify(engine.log), new RegExp(TOKEN));
   });
+}
 
-  test.serial(`${name}: a server that hangs takes nothing from a local model`, async (t) => {
+/** What is the same for every dialect of one transport is tried with the first of them. */
+const first = (over: DialectCase['over']): DialectCase =>
+  Object.values(DIALECT_CASES).find((dialect) => dialect.over === over) as DialectCase;
+
+for (const over of ['HTTP', 'gRPC'] as const) {
+  const dialect = first(over);
+
+  test.serial(`over ${over} no more is under way at the server than may be`, async (t) => {
+    const { engine, server } = await startScene(t, dialect, { in_flight: { requests: 2 } });
+    server.behaviour.delay = 30;
+    const outcomes = await Promise.all(Array.from({ length: 12 }, () => engine.score(request, terms())));
+    t.true(outcomes.every(({ kind }) => kind === 'scored'));
+    t.true(server.busiest <= 2, String(server.busiest));
+  });
+
+  test.serial(
+    `over ${over} a fault that passes is not seen, one that stays is a 503, and all is well after it`,
+    async (t) => {
+      const scene = await startScene(t, dialect);
+      const { engine, server } = scene;
+      const sound = await decide(scene);
+      const { passing, final } = dialect;
+      for (const [title, fault] of Object.entries(passing)) {
+        // What fails more than now and then is not made again: decisions between make up for it.
+        for (let i = 0; i < 12; i++) await decide(scene);
+        behave(server, { fault, faultFor: 1 });
+        t.deepEqual(await decide(scene), sound, title);
+      }
+      for (const [title, fault] of Object.entries({ ...passing, ...final })) {
+        behave(server, { fault });
+        const began = performance.now();
+        const error = await t.throwsAsync(engine.score(request, terms()), { instanceOf: ModelUnavailable }, title);
+        t.notRegex(String(error?.message), /secret/);
+        t.true(performance.now() - began < 10_000, title);
+        behave(server, { fault: undefined });
+        await eventually(() => scene.status() === 'ready');
+        t.deepEqual(await decide(scene), sound, `after ${title}`);
+      }
+      // What the server said of its failures is for nobody but its own operator.
+      t.regex(problemsIn(engine, 'an inference server failed at a decision'), /500|INTERNAL/);
+      t.notRegex(problemsIn(engine, 'an inference server failed at a decision'), /secret/);
+      // What may be read of an answer, and what lay in buffers on the way.
+      const endless = server.requests.map(({ sent = 0 }) => sent);
+      t.true(Math.max(...endless) < 40 * 2 ** 20, String(Math.max(...endless)));
+    },
+  );
+
+  test.serial(`over ${over} a server that hangs takes nothing from a local model`, async (t) => {
     const { engine, server, folder } = await startScene(t, dialect);
     await writePackage(join(folder, '..', '..'), { id: 'local' });
     await eventually(() => engine.models().length === 2 && engine.models().every(({ status }) => status === 'ready'));
@@ -209,3 +195,23 @@ for (const [name, dialect] of Object.entries(DIALECT_CASES)) {
     t.true((await Promise.all(hanging)).every((each) => each === 'given up'));
   });
 }
+
+test('over HTTP a wait that the server asks for is kept if there is time, and told at once if not', async (t) => {
+  const scene = await startScene(t, first('HTTP'));
+  const { engine, server } = scene;
+  const sound = await decide(scene);
+  behave(server, { fault: reply(503, { 'retry-after': '1' }), faultFor: 1 });
+  let began = performance.now();
+  t.deepEqual(await decide(scene), sound);
+  t.true(performance.now() - began >= 990);
+  behave(server, { fault: reply(429, { 'retry-after': '600' }), faultFor: Number.POSITIVE_INFINITY });
+  const from = server.requests.length;
+  began = performance.now();
+  await t.throwsAsync(engine.score(request, terms({ within: 60_000 })), { instanceOf: ModelUnavailable });
+  t.true(performance.now() - began < 20_000);
+  // At most the requests of one decision: nothing was made again.
+  t.true(server.requests.length - from <= 2, String(server.requests.length - from));
+  behave(server, { fault: undefined });
+  await eventually(() => scene.status() === 'ready');
+  t.deepEqual(await decide(scene), sound);
+});
