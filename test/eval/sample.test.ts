@@ -9,20 +9,20 @@ import { startService, type TestService } from '../support/service.ts';
 const test = anyTest as TestFn<{ service: TestService }>;
 
 /** Rows of each set: enough to notice, few enough to wait for. */
-const ROWS = 160;
+const ROWS = 40;
 
 // The engine makes one decision at a time: with more callers each only waits longer, and its deadline may pass where
 // the machine is busy.
 const CALLERS = 2;
 
-// Two answers a set or more under what umpire-mini@r10 reaches on these rows, of which only the negations have more
-// than 60: .567, .650, .733, .700, .806. A CPU with other int8 kernels answers a few rows in a hundred differently.
+// Two answers a set under what umpire-mini@r10 reaches on these rows: .600, .600, .700, .675, .850. A CPU with other
+// int8 kernels answers a few rows in a hundred differently.
 const FLOORS: Readonly<Record<string, number>> = {
-  banking77: 0.53,
-  clinc150: 0.61,
-  clinc150_oos: 0.69,
-  metatool: 0.66,
-  negations: 0.78,
+  banking77: 0.54,
+  clinc150: 0.54,
+  clinc150_oos: 0.64,
+  metatool: 0.62,
+  negations: 0.79,
 };
 
 const folder = (name: string): string => fileURLToPath(new URL(`../../bench/eval/${name}`, import.meta.url));
@@ -45,7 +45,7 @@ test.serial('umpire-mini decides the sample as well as it did', async (t) => {
   }
   const { accuracy = 0, wrongAndSure = 1 } = result?.mean ?? {};
   t.log(`mean accuracy ${accuracy.toFixed(3)}, wrong and sure ${wrongAndSure.toFixed(3)}`);
-  t.true(accuracy >= 0.67, `mean accuracy: ${accuracy}`);
+  t.true(accuracy >= 0.66, `mean accuracy: ${accuracy}`);
   t.true(wrongAndSure <= 0.06, `wrong and sure: ${wrongAndSure}`);
 });
 
@@ -57,11 +57,11 @@ interface Written {
   readonly kinds: Readonly<Record<string, number>>;
 }
 
-// What umpire-mini@r10 reaches (everyday .628, its kinds .687, .704, .714; ordinary .773), less three answers in a
-// kind, eight of the 180 everyday rows and seven of the 150 ordinary ones, which is more than CPUs differ by.
+// What umpire-mini@r10 reaches (everyday .628, its kinds .687, .704, .714; ordinary .800), less three answers in a
+// kind, eight of the 180 everyday rows and five of the 90 ordinary ones, which is more than CPUs differ by.
 const WRITTEN: Readonly<Record<string, Written>> = {
   everyday: { rows: 3, accuracy: 0.58, kinds: { ordinal: 0.62, routing: 0.59, yesno: 0.64 } },
-  ordinary: { rows: 10, accuracy: 0.72, kinds: {} },
+  ordinary: { rows: 6, accuracy: 0.74, kinds: {} },
 };
 
 for (const [name, floor] of Object.entries(WRITTEN)) {
