@@ -6,25 +6,26 @@ import { fileURLToPath } from 'node:url';
 const LONGEST = [
   'eval/sample',
   'readme',
-  'engine/loading',
   'contract/odd-texts',
-  'cli/learn/kill-learning',
-  'engine/families/two-stage/shipped',
+  'cli/models/adding',
   'engine/families/remote/every-dialect',
+  'engine/loading',
   'cli/catalogs/catalog-descriptions',
-  'wire/crash',
-  'engine/families/open-inference/faults',
   'clients',
-  'contract/replicas',
-  'engine/healing',
+  'cli/learn/kill-learning',
   'wire/listener/slow',
+  'engine/families/two-stage/shipped',
+  'engine/healing',
+  'engine/families/remote/rerank',
+  'guides',
+  'wire/crash',
+  'main',
+  'engine/families/open-inference/faults',
+  'engine/families/remote/limits',
   'engine/families/remote/shortlist',
-  'engine/families',
-  'engine/families/remote/system-one',
-  'wire/holdings/requests',
   'deploy/replicas',
-  'cli/decide/decide-whole-files',
-  'engine/families/open-inference/absence',
+  'contract/conformance',
+  'contract/replicas',
 ];
 
 const TESTS = fileURLToPath(new URL('test', import.meta.url));
@@ -40,8 +41,8 @@ export default {
   extensions: ['ts'],
   workerThreads: false,
   timeout: '2m',
-  // Half of a file's time is spent waiting: for a process to start or to end, for a deadline, for Redis to be back.
-  concurrency: availableParallelism() + 2,
+  // Most of a file's time is spent waiting: for a process to start or to end, for a deadline, for Redis to be back.
+  concurrency: availableParallelism() + 4,
   sortTestFiles: (one, other) => placeOf(one) - placeOf(other) || (one < other ? -1 : 1),
   // Every file, and every server and engine that it starts, reads the same sources: without it half of a start's time goes into stripping their types.
   environmentVariables: {
