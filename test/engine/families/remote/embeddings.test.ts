@@ -2,6 +2,7 @@
 import test from 'ava';
 import { job, startEngine, terms } from '../../support/engine.ts';
 import { embeddingsDialect } from '../../support/http-models/embeddings.ts';
+import { startHttpModelServer } from '../../support/http-models/server.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
 import { modelsFolder, TINY } from '../../support/packages.ts';
 import {
@@ -9,6 +10,7 @@ import {
   servedEncoder,
   startRemoteScene,
   TEXT_EMBEDDING_OPTIONS,
+  writeRemotePackage,
 } from '../../support/remote-packages.ts';
 
 const REQUESTS = [
@@ -17,18 +19,23 @@ const REQUESTS = [
   job({ input: 'zb', choices: Array.from({ length: 80 }, (_, i) => `z${i}`) }),
 ];
 
-for (const independent of [true, false]) {
-  test.serial(`the same decisions and vectors as here, choices ${independent ? 'kept' : 'read anew'}`, async (t) => {
-    const here = await startEngine(t, { modelsDir: await modelsFolder(t, TINY) });
+test.serial('the same decisions and vectors as here, whether choices are kept or read anew', async (t) => {
+  const modelsDir = await modelsFolder(t, TINY);
+  const server = await startHttpModelServer(t, await servedEncoder());
+  const KEPT = { kept: true, anew: false };
+  for (const [id, independent] of Object.entries(KEPT)) {
     const options = { ...TEXT_EMBEDDING_OPTIONS, batch: { rows: 20, independent } };
-    const { engine, server } = await startRemoteScene(t, await servedEncoder(), { options });
-    await sameDecisions(t, here, REQUESTS, { by: engine });
+    await writeRemotePackage(modelsDir, server.address, { id, options });
+  }
+  const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 });
+  for (const [id, kept] of Object.entries(KEPT)) {
+    await sameDecisions(t, engine, REQUESTS, { models: [id] });
     const from = server.requests.length;
-    await sameDecisions(t, here, REQUESTS.slice(2), { by: engine });
+    await sameDecisions(t, engine, REQUESTS.slice(2), { models: [id] });
     const rows = server.requests.slice(from).map(({ rows }) => rows);
-    t.deepEqual(rows.sort(), independent ? [2] : [2, 20, 20, 20, 20]);
-  });
-}
+    t.deepEqual(rows.sort(), kept ? [2] : [2, 20, 20, 20, 20]);
+  }
+});
 
 test.serial('two names for premise and choices, and a width', async (t) => {
   const served = embeddingsDialect({ encoder: await createEncoder(), models: { q: 'a', p: 'b' }, maxTokens: 64 });
