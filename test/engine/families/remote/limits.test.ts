@@ -2,6 +2,7 @@
 import test from 'ava';
 import { eventually, job, startEngine, terms } from '../../support/engine.ts';
 import { embeddingsDialect } from '../../support/http-models/embeddings.ts';
+import { startHttpModelServer } from '../../support/http-models/server.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
 import { modelsFolder } from '../../support/packages.ts';
 import {
@@ -18,20 +19,23 @@ const CANARY = { input: 'abc', instruction: 'abc', choices: ['a', 'zz'], choice:
 const BY_BYTES = { tokenizer: undefined, bytes_per_token: 4 };
 const SMALL = { input_tokens: 20, candidate_tokens: 8, choices: 300 };
 
-for (const server of ['vllm', 'llama.cpp', 'sglang', 'tei'] as const) {
-  test.serial(`${server} refuses a text: the caller gets both counts, and the server is well`, async (t) => {
-    const options = { ...rerankOptions(server), ...BY_BYTES };
-    const manifest = { canary: CANARY, limits: SMALL };
-    const scene = await startRemoteScene(t, await servedReranker(server, 48), { options, manifest });
-    const long = job({ model: 'remote', input: 'z'.repeat(70), choices: ['a', 'zz'] });
-    for (let i = 0; i < 6; i++) {
-      const outcome = await scene.engine.score(long, terms());
-      // The pair has three special tokens, and 'it is' before the choice.
-      t.deepEqual(outcome, { kind: 'input_too_long', tokens: 70 + 3 + 4 + 1, limit: 48, atLeast: false });
-    }
-    t.is((await scene.engine.score(job({ model: 'remote', choices: ['a', 'zz'] }), terms())).kind, 'scored');
-  });
-}
+test.serial('a server refuses a text: the caller gets both counts, and the server is well', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  const ids = { vllm: 'vllm', 'llama-cpp': 'llama.cpp', sglang: 'sglang', tei: 'tei' } as const;
+  for (const [id, kind] of Object.entries(ids)) {
+    const { address } = await startHttpModelServer(t, await servedReranker(kind, 48));
+    const options = { ...rerankOptions(kind), ...BY_BYTES };
+    await writeRemotePackage(modelsDir, address, { id, options, manifest: { canary: CANARY, limits: SMALL } });
+  }
+  const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 });
+  for (const model of Object.keys(ids)) {
+    const long = job({ model, input: 'z'.repeat(70), choices: ['a', 'zz'] });
+    // The pair has three special tokens, and 'it is' before the choice.
+    const expected = { kind: 'input_too_long', tokens: 70 + 3 + 4 + 1, limit: 48, atLeast: false } as const;
+    for (let i = 0; i < 6; i++) t.deepEqual(await engine.score(long, terms()), expected, model);
+    t.is((await engine.score(job({ model, choices: ['a', 'zz'] }), terms())).kind, 'scored', model);
+  }
+});
 
 test.serial('a choice that an encoder refuses is named, as a decision is made and before', async (t) => {
   const served = embeddingsDialect({
@@ -71,24 +75,26 @@ const cut = (answer: { results: { relevance_score: number }[] }) => ({
   results: answer.results.map((each) => ({ ...each, relevance_score: Math.max(1, each.relevance_score) })),
 });
 const FOUR = { ...CANARY, choices: ['a', 'b', 'c', 'zz'] };
-for (const [name, change, falsify, problem] of [
-  ['rounded to 0 and 1', { scores: 'probability', raw: undefined }, logistic(0), /are saturated: 4 of the canary's 4/],
-  ['cut off', {}, cut, /are cut off: most of the canary's are exactly 1/],
-  ['all alike', {}, alike, /exactly 2/],
-] as const) {
-  test.serial(`scores ${name}: the package does not serve, and the log says why`, async (t) => {
+test.serial('scores that tell nothing apart: the package does not serve, and the log says why', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  const cases = {
+    rounded: [{ scores: 'probability', raw: undefined }, logistic(0), /are saturated: 4 of the canary's 4/],
+    cut: [{}, cut, /are cut off: most of the canary's are exactly 1/],
+    alike: [{}, alike, /exactly 2/],
+  } as const;
+  for (const [id, [change, falsify]] of Object.entries(cases)) {
+    const server = await startHttpModelServer(t, await servedReranker('llama.cpp'));
+    server.behaviour.falsify = falsify as never;
     const options = { ...rerankOptions('llama.cpp'), ...change, batch: { rows: 4 } };
-    const source = { options, manifest: { canary: FOUR, limits: { ...SMALL, choices: 4 } } };
-    const scene = await startRemoteScene(t, await servedReranker('llama.cpp'), source, {
-      until: 'started',
-      before: ({ behaviour }) => {
-        behaviour.falsify = falsify as never;
-      },
-    });
-    await eventually(() => problem.test(problemsIn(scene.engine, 'a model cannot be served')));
-    t.is(scene.status(), 'unavailable');
-  });
-}
+    const manifest = { canary: FOUR, limits: { ...SMALL, choices: 4 } };
+    await writeRemotePackage(modelsDir, server.address, { id, options, manifest });
+  }
+  const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 }, 'started');
+  const told = (id: string): string =>
+    JSON.stringify(engine.log.filter(({ fields }) => fields.model === `${id}@r1`).map(({ fields }) => fields));
+  for (const [id, [, , problem]] of Object.entries(cases)) await eventually(() => problem.test(told(id)));
+  t.true(engine.models().every(({ status }) => status === 'unavailable'));
+});
 
 test.serial('a token that would travel in clear is told of', async (t) => {
   const modelsDir = await modelsFolder(t);
