@@ -5,7 +5,7 @@ import test from 'ava';
 import { usableModel } from '../../src/domain/models.ts';
 import type { ScoreJob } from '../../src/engine/engine.ts';
 import { checkPackage } from '../../src/engine/package-tools/check.ts';
-import { eventually, job, startEngine, type TestEngine, terms } from './support/engine.ts';
+import { eventually, job, SILENT, startEngine, type TestEngine, terms } from './support/engine.ts';
 import { enginesOf } from './support/engine-processes.ts';
 import { keepDeciding } from './support/keep-deciding.ts';
 import { modelsFolder, slowEncoderGraph, TINY, writePackage } from './support/packages.ts';
@@ -32,8 +32,6 @@ const defaultOf = (engine: TestEngine, id: string) =>
 
 const failuresOf = (engine: TestEngine, name: string) =>
   engine.log.filter(({ message, fields }) => message === 'a model cannot be served' && fields.model === name).length;
-const ignore = () => {};
-const SILENT_LOGGER = { debug: ignore, info: ignore, warn: ignore, error: ignore };
 
 test.serial(
   'ready is said when every model has been loaded or has failed, and the first decisions are fast',
@@ -66,7 +64,7 @@ test.serial('a model that was too slow once is measured again before ready is sa
   await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(6), manifest: { limits } });
   // The lesser of two, since a machine that is busy for a moment makes the model look slow.
   const worst = async (): Promise<number> => {
-    const checked = await checkPackage({ modelsDir, logger: SILENT_LOGGER }, 'zz', 'r1');
+    const checked = await checkPackage({ modelsDir, logger: SILENT }, 'zz', 'r1');
     return checked.kind === 'sound' ? checked.speed.worst : Number.NaN;
   };
   const deadline = Math.min(await worst(), await worst()) / 1.4;

@@ -3,10 +3,11 @@ import { fileURLToPath } from 'node:url';
 import anyTest, { type TestFn } from 'ava';
 import { readDataSets } from '../../bench/eval/data-sets.ts';
 import { evaluate } from '../../bench/eval/run.ts';
-import { modelsDir } from '../support/models-dir.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { startShipped } from '../engine/support/engine.ts';
 import { startService, type TestService } from '../support/service.ts';
 
-const test = anyTest as TestFn<{ service: TestService }>;
+const test = anyTest as TestFn<{ engine: Engine; service: TestService }>;
 
 /** Rows of each set: enough to notice, few enough to wait for. */
 const ROWS = 40;
@@ -29,9 +30,14 @@ const folder = (name: string): string => fileURLToPath(new URL(`../../bench/eval
 
 test.before(async (t) => {
   t.timeout(120_000);
-  t.context = { service: await startService({ UMPIRE_MODELS_DIR: modelsDir('umpire-mini') }) };
+  // Not behind every other test, as an engine of a service would be: it has most to do of all.
+  const engine = await startShipped('umpire-mini');
+  t.context = { engine, service: await startService({}, { engine }) };
 });
-test.after.always((t) => t.context.service?.stop());
+test.after.always(async ({ context: { engine, service } }) => {
+  await service?.stop();
+  await engine?.close();
+});
 
 test.serial('umpire-mini decides the sample as well as it did', async (t) => {
   t.timeout(400_000);

@@ -6,13 +6,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { createEngine } from '../../../../src/engine/create-engine.ts';
 import { createTextRules, readSymbols } from '../../../../src/engine/families/two-stage/finder.ts';
 import { readTwoStageOptions } from '../../../../src/engine/families/two-stage/options.ts';
 import { packFeeds } from '../../../../src/engine/families/two-stage/packs.ts';
 import { loadTokenizer } from '../../../../src/engine/text/tokenizer.ts';
-import { modelsDir } from '../../../support/models-dir.ts';
-import { eventually, job, probabilitiesOf, shippedModels, terms } from '../../support/engine.ts';
+import { job, probabilitiesOf, shippedModels, startShipped, terms } from '../../support/engine.ts';
 
 interface ReadText {
   readonly text: string;
@@ -53,14 +51,7 @@ const packages = readdirSync(shippedModels).flatMap((id) =>
     .filter(({ family }) => family === 'two-stage'),
 );
 
-const silent = () => {};
-const engine = await createEngine({
-  modelsDir: modelsDir(...packages.map(({ id }) => id)),
-  engines: 1,
-  niceness: 0,
-  logger: { debug: silent, info: silent, warn: silent, error: silent },
-});
-await eventually(() => engine.ready() && engine.models().every(({ status }) => status === 'ready'), 120_000);
+const engine = await startShipped(...packages.map(({ id }) => id));
 
 const readers = await Promise.all(
   packages.map(({ id, revision }) => loadTokenizer(join(shippedModels, id, revision, 'tokenizer.json'))),
