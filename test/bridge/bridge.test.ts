@@ -8,6 +8,7 @@ import { json } from '../support/answers.ts';
 import { startBridge } from '../support/bridge.ts';
 import { decide, send } from '../support/http.ts';
 import { faultOf, startTestMock } from '../support/mock.ts';
+import { until } from '../support/redis.ts';
 import { startService } from '../support/service.ts';
 
 const ONE = { type: 'choice', instructions: 'Which team?', criteria: { billing: null, shipping: 'parcels, delivery' } };
@@ -192,7 +193,7 @@ test('a deadline that the caller states, and its leaving, end the work at the se
   );
   await new Promise((resolve) => setTimeout(resolve, 200));
   socket.destroy();
-  while (!log.some(({ status }) => status === 499)) await new Promise((resolve) => setTimeout(resolve, 20));
+  await until(() => log.some(({ status }) => status === 499));
   t.pass();
 });
 

@@ -1,11 +1,10 @@
-/** Contract 7 and 8: limits over REST and gRPC, by key and by address, and what a refusal says. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
 import type { ScoreOutcome } from '../../src/engine/engine.ts';
 import { type ExpectedError, isError, VALID_BODY } from '../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';
 import { issueKey, keyedService } from '../support/keys.ts';
+import { until } from '../support/redis.ts';
 import { createScriptedEngine, descending } from '../support/scripted-engine.ts';
 
 const limited = (code: string): ExpectedError => ({ status: 429, code, param: null });
@@ -56,7 +55,7 @@ test('as many decisions at one time as the limit, also when one of their callers
   const engine = createScriptedEngine(() => new Promise<ScoreOutcome>((resolve) => waiting.push(resolve)));
   const service = await keyedService(t, { UMPIRE_CONCURRENCY_ANONYMOUS: '2' }, engine);
   const running = [decide(service.port, VALID_BODY), decide(service.port, VALID_BODY)];
-  while (waiting.length < 2) await sleep(5);
+  await until(() => waiting.length >= 2);
   const refused = await decide(service.port, VALID_BODY);
   isError(t, refused, limited('concurrency_limit_exceeded'));
   t.regex(String(refused.headers['retry-after']), /^[1-9]\d*$/);

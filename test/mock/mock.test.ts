@@ -12,6 +12,7 @@ import { CHILD_ENV } from '../support/child-env.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, openSession, send, sendH2, sendRaw } from '../support/http.ts';
 import { faultOf, startTestMock } from '../support/mock.ts';
+import { until } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { runUmpire } from '../support/terminal.ts';
 
@@ -216,7 +217,7 @@ test('the shipped models have the limits of their packages, unless others are as
     const { status } = await runUmpire(['mock', '--port', '0', ...args], {
       out: (line) => lines.push(line),
       interrupted: async () => {
-        while (lines.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+        await until(() => lines.length > 0);
         const [url = ''] = /http:\S+/.exec(lines.join('\n')) ?? [];
         listed = (await (await fetch(new URL('/v1/models', url))).json()) as typeof listed;
       },

@@ -28,6 +28,7 @@ import {
   word,
 } from '../support/http2-frames.ts';
 import { issueKey, keyedService } from '../support/keys.ts';
+import { until } from '../support/redis.ts';
 import { createScriptedEngine, descending } from '../support/scripted-engine.ts';
 import { scriptedService } from '../support/service.ts';
 
@@ -104,7 +105,7 @@ test('a neighbour is answered in the middle of a pipeline of thousands', async (
   while (answered === 0) await new Promise((resolve) => setImmediate(resolve));
   t.is((await send(service.port, LIVE)).status, 200);
   t.true(answered < count, 'the pipeline is not over');
-  while (answered < count) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => answered >= count, 60_000);
   t.is(answered, count);
 });
 
@@ -185,7 +186,7 @@ test('a call that has ended before its turn is answered', async (t) => {
   raw.send(Buffer.concat(calls));
   const ended = () =>
     raw.received.filter(({ type, flags }) => type === TYPE.headers && (flags & FLAG.endStream) !== 0).length;
-  while (ended() < 90 && !raw.closed) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => ended() >= 90 || raw.closed, 60_000);
   t.is(ended(), 90);
   t.false(service.log.some(({ reason }) => reason === 'DEADLINE_EXCEEDED'));
   raw.destroy();
@@ -208,7 +209,7 @@ test('each message of a reflection stream counts as a look-up', async (t) => {
     frame(TYPE.data, 1, Buffer.concat(Array.from({ length: 400 }, () => asked))),
   );
   const ended = () => raw.received.some(({ type, flags }) => type === TYPE.headers && (flags & FLAG.endStream) !== 0);
-  while (!ended()) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(ended, 60_000);
   const answers = raw.received.filter(({ type, payload }) => type === TYPE.data && payload.length > 0);
   const bytes = Buffer.concat(answers.map(({ payload }) => payload));
   let count = 0;
@@ -216,7 +217,7 @@ test('each message of a reflection stream counts as a look-up', async (t) => {
   t.is(count, 20);
   const noted = ({ reason, route }: Record<string, unknown>): boolean =>
     reason === 'RATE_LIMIT_EXCEEDED' && `${route}`.includes('Reflection');
-  while (!service.log.some(noted)) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => service.log.some(noted), 60_000);
   raw.destroy();
 });
 

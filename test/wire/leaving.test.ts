@@ -10,6 +10,7 @@ import { JobCanceled } from '../../src/engine/errors.ts';
 import { VALID_BODY } from '../support/answers.ts';
 import { openGrpc } from '../support/grpc.ts';
 import { DECIDE, decide, frame, openSession, validMessage } from '../support/http.ts';
+import { until } from '../support/redis.ts';
 import { createScriptedEngine, descending, type ScriptedEngine } from '../support/scripted-engine.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -116,8 +117,7 @@ test('a caller that leaves in the middle of its body asks for nothing', async (t
     // Not close(), which would end the body properly first.
     stream.destroy();
   }
-  while (service.log.filter(({ msg }) => msg === 'request').length < 5)
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  await until(() => service.log.filter(({ msg }) => msg === 'request').length >= 5);
   session.destroy();
   t.is(engine.jobs.length, 0);
   t.deepEqual(

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { type Answer, type ExpectedError, isError, VALID_BODY } from '../support/answers.ts';
 import { openSession, sendH2 } from '../support/http.ts';
+import { until } from '../support/redis.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
 import { startService } from '../support/service.ts';
 
@@ -55,7 +56,7 @@ test('a method of any length is cut in the log', async (t) => {
   const answer = await sendH2(session, { path: '/v1/models', method: 'X'.repeat(10_000) });
   t.is(answer.status, 405);
   const line = () => service.log.find(({ requestId }) => requestId === answer.headers['x-request-id']);
-  while (line() === undefined) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => line() !== undefined);
   t.is(line()?.method, 'X'.repeat(16));
 });
 

@@ -11,6 +11,7 @@ import { readManifest } from '../../../src/engine/packages/manifest.ts';
 import { defaultRevision, type RevisionClaim, Revisions } from '../../../src/engine/packages/revisions.ts';
 import { type FoundPackage, readPackage, scanPackages } from '../../../src/engine/packages/scan.ts';
 import { verifyFiles } from '../../../src/engine/packages/verify.ts';
+import { until } from '../../support/redis.ts';
 import { startEngine } from '../support/engine.ts';
 import { modelsFolder, TINY, writePackage } from '../support/packages.ts';
 
@@ -258,7 +259,7 @@ test('a name without a package is told once, and one that comes later is served'
     [['later']],
   );
   await writePackage(modelsDir, { id: 'later' });
-  for (let tries = 0; engine.models().length < 2 && tries < 1000; tries++) await new Promise((r) => setTimeout(r, 10));
+  await until(() => engine.models().length === 2);
   t.deepEqual(
     engine.models().map(({ id }) => id),
     ['later', 'there'],

@@ -10,6 +10,7 @@ import { REVOKED } from '../../../src/stores/key-store.ts';
 import { StoreUnavailable } from '../../../src/stores/stores.ts';
 import { createRecordedLog } from '../../support/log.ts';
 import { openStores } from '../../support/open-stores.ts';
+import { until } from '../../support/redis.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { newOwner, record } from '../catalog-store-suite.ts';
 import { keyOf } from '../key-store-suite.ts';
@@ -25,10 +26,7 @@ test('a data file that is moved away, put back or replaced is noticed, and what 
   await served.keys.add(key, budget());
   await served.catalogs.create(owner, record('before'), UNBOUNDED, budget());
   const write = (id: string) => served.catalogs.create(owner, record(id), UNBOUNDED, budget());
-  const becomes = async (up: boolean) => {
-    for (let tries = 0; served.health().up !== up && tries < 400; tries++) await sleep(25);
-    t.is(served.health().up, up);
-  };
+  const becomes = (up: boolean) => until(() => served.health().up === up);
 
   renameSync(path, `${path}.moved`);
   // Nothing is acknowledged that nobody will read, even before the move has been noticed.

@@ -19,6 +19,7 @@ import { untilHeld } from '../../support/held.ts';
 import { openSession, sendRaw } from '../../support/http.ts';
 import { FLAG, openRawHttp2, type RawHttp2, TYPE, watch } from '../../support/http2-frames.ts';
 import { listen } from '../../support/listening.ts';
+import { until } from '../../support/redis.ts';
 import { scriptedService } from '../../support/service.ts';
 
 const EMPTY = Buffer.alloc(5);
@@ -26,10 +27,6 @@ const EMPTY = Buffer.alloc(5);
 /** Whether a stream has ended with trailers, which say that all is well. */
 const ended = ({ received }: RawHttp2, stream: number): boolean =>
   received.some((each) => each.stream === stream && each.type === TYPE.headers && (each.flags & FLAG.endStream) !== 0);
-
-async function untilEnded(raw: RawHttp2, stream: number): Promise<void> {
-  for (let tries = 0; tries < 500 && !ended(raw, stream); tries += 1) await new Promise((next) => setTimeout(next, 20));
-}
 
 test('for one address: the oldest ends, those of others stay', async (t) => {
   const service = await scriptedService(t, { UMPIRE_WATCHES_PER_ADDRESS: '3' });
@@ -40,7 +37,7 @@ test('for one address: the oldest ends, those of others stay', async (t) => {
   for (let stream = 1; stream < 100; stream += 2) raw.send(watch(stream));
   await raw.until(TYPE.data, 99);
   await untilHeld(service, ({ watches, requests }) => watches === 4 && requests === 4);
-  await untilEnded(raw, 1);
+  await until(() => ended(raw, 1));
   t.true(ended(raw, 1));
   t.false(ended(raw, 99));
   t.false(ended(neighbour, 1));
@@ -60,7 +57,7 @@ test('in all', async (t) => {
     await raw.until(TYPE.data, 1);
   }
   await untilHeld(service, ({ watches }) => watches === 2);
-  await untilEnded(raws[0] as RawHttp2, 1);
+  await until(() => ended(raws[0] as RawHttp2, 1));
   t.deepEqual(
     raws.map((raw) => ended(raw, 1)),
     [true, false, false],
@@ -75,7 +72,7 @@ test('in time', async (t) => {
   await raw.until(TYPE.data, 1);
   await untilHeld(service, ({ watches }) => watches === 0);
   await untilHeld(service, ({ requests }) => requests === 0);
-  await untilEnded(raw, 1);
+  await until(() => ended(raw, 1));
   t.true(ended(raw, 1));
   t.is(service.app.holdings().tally.watchesEnded.age, 1);
   t.false(raw.closed);
@@ -133,13 +130,7 @@ function holdingsOf(t: ExecutionContext): Holdings {
   return holdings;
 }
 
-async function untilNone(holdings: Holdings): Promise<void> {
-  const deadline = performance.now() + 5000;
-  while (holdings.state().requests + holdings.state().connections > 0 && performance.now() < deadline)
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  const { requests, connections } = holdings.state();
-  if (requests + connections > 0) throw new Error(`${requests} requests, ${connections} connections are held`);
-}
+const untilNone = (holdings: Holdings) => until(() => holdings.state().requests + holdings.state().connections === 0);
 
 test('over HTTP/1.1', async (t) => {
   const holdings = holdingsOf(t);

@@ -8,6 +8,7 @@ import { makeCertificate } from '../../support/certificates.ts';
 import { callGrpc, openGrpc } from '../../support/grpc.ts';
 import { decide, openSession, parseAnswers, send, sendH2 } from '../../support/http.ts';
 import { frame, headers, PREFACE, request, TYPE } from '../../support/http2-frames.ts';
+import { until } from '../../support/redis.ts';
 import { createScriptedEngine, descending, type ScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 
@@ -68,7 +69,7 @@ for (const tls of [false, true]) {
     );
     await hold.asked;
     const stream = sendH2(session, { body });
-    while (engine.jobs.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+    await until(() => engine.jobs.length >= 2);
 
     const startedAt = performance.now();
     const stopped = service.stop();
@@ -94,7 +95,7 @@ test('a stop cuts what has not finished after its grace', async (t) => {
   const grpc = openGrpc(service.port);
   const call = callGrpc(grpc.decisions, 'CreateDecision', VALID_BODY);
   await hold.asked;
-  while (engine.jobs.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => engine.jobs.length >= 2);
   const stopped = service.stop();
   await t.throwsAsync(pending);
   t.is((await call).error?.code, 14);

@@ -38,15 +38,9 @@ test('counts what was sent, by route, protocol, status, reason and model', async
 
   const port = metricsPortOf(service);
   // A request is counted when its connection says that the response is out, which the caller may know first.
+  const read = async () => (await scrape(port)).get('umpire_input_tokens_total{model="minilm-l6@r1"}');
+  await until(async () => (await read()) === 8 * 13);
   let samples = await scrape(port);
-  for (
-    let tries = 0;
-    tries < 50 && samples.get('umpire_input_tokens_total{model="minilm-l6@r1"}') !== 8 * 13;
-    tries += 1
-  ) {
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    samples = await scrape(port);
-  }
   const rpc = '/umpire.v1.DecisionService/CreateDecision';
   const expected: readonly (readonly [string, number])[] = [
     ['umpire_requests_total{route="/v1/decisions",protocol="rest",status="200"}', 5],
@@ -134,7 +128,7 @@ test('the log line has the share of unread tokens, and a metric counts what was 
     t.is((await decide(service.port, { ...QUESTION, input })).status, 200);
   }
   const told = () => service.log.filter(({ msg, model }) => msg === 'request' && model === 'tiny@r1');
-  while (told().length < 3) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => told().length >= 3);
   t.deepEqual(
     told().map(({ unreadShare }) => unreadShare),
     [0, 1, 0.43],

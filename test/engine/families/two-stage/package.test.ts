@@ -1,5 +1,6 @@
 /** The two-stage family: a small package in the real runtime, and what is refused as one. */
 import test from 'ava';
+import { until } from '../../../support/redis.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
 import { encoderGraph, modelsFolder, packReaderGraph, tokenId, writePackage } from '../../support/packages.ts';
 
@@ -107,7 +108,7 @@ test('wrong options are all named', async (t) => {
   });
   await writePackage(modelsDir);
   const engine = await startEngine(t, { modelsDir }, 'started');
-  while (!engine.log.some(({ level }) => level === 'error')) await new Promise((resolve) => setTimeout(resolve, 10));
+  await until(() => engine.log.some(({ level }) => level === 'error'));
   t.deepEqual(engine.log.find(({ level }) => level === 'error')?.fields.problems, [
     'options.stack.features has the unknown feature "luck"',
     'options.best must be a number from 2 to 300',
