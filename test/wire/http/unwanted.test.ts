@@ -9,7 +9,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import test from 'ava';
 import { throwRestAway } from '../../../src/wire/http/unwanted.ts';
 import { parseAnswers } from '../../support/http.ts';
-import { startService } from '../../support/service.ts';
+import { scriptedService } from '../../support/service.ts';
 
 const MIB = 1024 * 1024;
 /** Bytes of a rest that are read at once, and bytes a second of all others together: see `unwanted.ts`. */
@@ -94,8 +94,7 @@ test('a small rest waits for no large one', async (t) => {
 });
 
 test('the service reads what it has refused at that pace, and answers others meanwhile', async (t) => {
-  const service = await startService();
-  t.teardown(() => service.stop());
+  const service = await scriptedService(t);
   const agent = new Agent({ keepAlive: true });
   const began = performance.now();
   const [status, sent] = await send(service.port, agent, Buffer.alloc(24 * MIB));
@@ -108,8 +107,7 @@ test('the service reads what it has refused at that pace, and answers others mea
 });
 
 test('a rest in chunks is read at that pace, too', async (t) => {
-  const service = await startService();
-  t.teardown(() => service.stop());
+  const service = await scriptedService(t);
   const began = performance.now();
   const sent = request({ port: service.port, host: '127.0.0.1', path: '/nowhere', method: 'POST' });
   for (let each = 0; each < 10; each += 1) sent.write(Buffer.alloc(MIB));
@@ -123,8 +121,7 @@ test('a rest in chunks is read at that pace, too', async (t) => {
 });
 
 test('an answer before a large rest is the last of its connection, and is not lost', async (t) => {
-  const service = await startService();
-  t.teardown(() => service.stop());
+  const service = await scriptedService(t);
   const socket = connect(service.port, '127.0.0.1').pause();
   const body = Buffer.alloc(8 * MIB, 'x');
   const next = 'POST /v1/decisions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
@@ -147,8 +144,7 @@ test('an answer before a large rest is the last of its connection, and is not lo
 });
 
 test('a connection with a small rest is used again', async (t) => {
-  const service = await startService();
-  t.teardown(() => service.stop());
+  const service = await scriptedService(t);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const ports = new Set<number | undefined>();
   for (let each = 0; each < 3; each += 1) {
