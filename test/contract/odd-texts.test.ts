@@ -4,9 +4,10 @@
  */
 import { readdirSync } from 'node:fs';
 import anyTest, { type TestFn } from 'ava';
+import type { Engine } from '../../src/engine/engine.ts';
+import { startShipped } from '../engine/support/engine.ts';
 import { type Answer, json } from '../support/answers.ts';
 import { decide, send } from '../support/http.ts';
-import { modelsDir } from '../support/models-dir.ts';
 import { until } from '../support/redis.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -19,14 +20,18 @@ interface Decision {
   readonly usage: { readonly input_tokens: number };
 }
 
-const test = anyTest as TestFn<{ service: TestService }>;
+const test = anyTest as TestFn<{ engine: Engine; service: TestService }>;
 const models = readdirSync(new URL('../../models', import.meta.url));
 
 test.before(async (t) => {
   t.timeout(240_000);
-  t.context = { service: await startService({ UMPIRE_MODELS_DIR: modelsDir(...models) }) };
+  const engine = await startShipped(...models);
+  t.context = { engine, service: await startService({}, { engine }) };
 });
-test.after.always((t) => t.context.service?.stop());
+test.after.always(async ({ context: { engine, service } }) => {
+  await service?.stop();
+  await engine?.close();
+});
 
 const TEXTS: Readonly<Record<string, string>> = {
   Arabic: 'أين طردي؟ لم يصل بعد.',
@@ -64,12 +69,18 @@ function decisionOf(answer: Answer): Decision {
   return decision;
 }
 
-const decided = async (port: number, request: object): Promise<Decision> => decisionOf(await decide(port, request));
+/** Asks again where a machine with much else to do refused it for its time. */
+async function decided(port: number, request: object): Promise<Decision> {
+  for (let tries = 0; ; tries += 1) {
+    const answer = await decide(port, request);
+    if (answer.status !== 503 || tries === 5) return decisionOf(answer);
+  }
+}
 
 test.serial('each model decides, and an engine with all of them is no larger than the guide says', async (t) => {
-  const { app, port } = t.context.service;
+  const { engine, service } = t.context;
   for (const model of models) {
-    const { output, usage } = await decided(port, {
+    const { output, usage } = await decided(service.port, {
       model,
       input: 'I was charged twice for my order',
       instruction: 'Which team should handle this?',
@@ -79,7 +90,7 @@ test.serial('each model decides, and an engine with all of them is no larger tha
     t.is(usage.input_tokens, model === 'umpire-multi' ? 8 + 6 : 7 + 6, model);
   }
   // What loading leaves behind is given back in some seconds, more of them on a busy machine.
-  const residentMiB = () => (app.engine.stats().engines[0]?.resident ?? Number.POSITIVE_INFINITY) / 2 ** 20;
+  const residentMiB = () => (engine.stats().engines[0]?.resident ?? Number.POSITIVE_INFINITY) / 2 ** 20;
   await until(() => residentMiB() > 0 && residentMiB() < 450, 20_000);
   t.log(`${residentMiB().toFixed(0)} MiB`);
 });

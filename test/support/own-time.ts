@@ -1,19 +1,17 @@
 /** A clock that stands still while a busy machine keeps a process from running: bounds of time then hold anywhere. */
+import { readFileSync } from 'node:fs';
 
-/** Milliseconds between two ticks of it, and what it advances at most from one to the next beside the work done. */
-const [TICK, MOST] = [5, 25];
+/** Milliseconds that this process could have run and did not; 0 where the system does not say. */
+function waited(): number {
+  try {
+    return Number(readFileSync('/proc/self/schedstat', 'utf8').split(' ')[1]) / 1e6;
+  } catch {
+    return 0;
+  }
+}
 
 /** Has `performance.now()` of this process go by that clock from here on. */
 export function goByOwnTime(): void {
   const read = performance.now.bind(performance);
-  let [own, last, usage] = [read(), read(), process.cpuUsage()];
-  const advance = (): number => {
-    const [now, used] = [read(), process.cpuUsage()];
-    const worked = (used.user + used.system - usage.user - usage.system) / 1000;
-    own += Math.min(now - last, MOST + worked);
-    [last, usage] = [now, used];
-    return own;
-  };
-  setInterval(advance, TICK).unref();
-  performance.now = advance;
+  performance.now = () => read() - waited();
 }

@@ -17,7 +17,7 @@ import { metricsPortOf, scrape } from '../../support/scrape.ts';
 import { createScriptedEngine } from '../../support/scripted-engine.ts';
 import { scriptedService } from '../../support/service.ts';
 
-// A reader that is kept waiting by the machine is no slow reader.
+// Who is kept waiting by the machine reads no slower for it.
 goByOwnTime();
 
 /** A decision whose answer is as large as the request. */
@@ -63,7 +63,7 @@ test('behind TLS, too, a connection on which nothing is read is closed', async (
 });
 
 test('HTTP/1.1: an answer that is read slowly, but read, arrives whole', async (t) => {
-  const service = await scriptedService(t, { UMPIRE_WRITE_TIMEOUT: '1' });
+  const service = await scriptedService(t, { UMPIRE_WRITE_TIMEOUT: '2' });
   const socket = connect({ port: service.port, host: '127.0.0.1' });
   socket.on('error', () => {});
   socket.pause();
