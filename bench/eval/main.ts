@@ -1,10 +1,10 @@
 /**
  * `npm run eval -- --models a,b [--data FOLDER,…] [--sets a,b] [--rows N] [--url URL] [--out FOLDER] [--concurrency N]
- * [--parallel]`: measures how well models decide, through a service over HTTP. It starts a service of its own unless
- * `--url` names one. `--data` names one or more folders; without it the everyday test, the ordinary test and the
- * sample in the repository are read. `--parallel` also measures how far answers agree between sets in parallel
- * languages. Prints Markdown; with `--out` also writes `results.md`, `results.json`, `accuracy.svg` and
- * `reliability.svg` to that folder.
+ * [--parallel] [--wordings]`: measures how well models decide, through a service over HTTP. It starts a service of its
+ * own unless `--url` names one. `--data` names one or more folders; without it the everyday test, the ordinary test and
+ * the sample in the repository are read. `--parallel` also measures how far answers agree between sets in parallel
+ * languages. `--wordings` asks only the questions whose choices have other wordings, once in each. Prints Markdown;
+ * with `--out` also writes `results.md`, `results.json`, `accuracy.svg` and `reliability.svg` to that folder.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,6 +16,7 @@ import { readFolders } from './data-sets.ts';
 import { parallelSets } from './parallel.ts';
 import { markdown, parallelTable } from './report.ts';
 import { evaluate } from './run.ts';
+import { readWordings, rewordedSets } from './wordings.ts';
 
 const { values } = parseArgs({
   options: {
@@ -32,13 +33,15 @@ const { values } = parseArgs({
     out: { type: 'string' },
     concurrency: { type: 'string', default: '4' },
     parallel: { type: 'boolean', default: false },
+    wordings: { type: 'boolean', default: false },
   },
 });
 
-const sets = readFolders(values.data.split(','), {
+const found = readFolders(values.data.split(','), {
   ...(values.sets === undefined ? {} : { sets: values.sets.split(',') }),
   ...(values.rows === undefined ? {} : { rows: Number(values.rows) }),
 });
+const sets = values.wordings ? rewordedSets(found, readWordings()) : found;
 if (values.parallel && parallelSets(sets).length === 0) {
   throw new Error('--parallel: no set is parallel to an English one, as topics_de to topics_en');
 }

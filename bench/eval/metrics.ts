@@ -19,6 +19,19 @@ export interface Quality {
   readonly sure: number;
   /** In a set of pairs: the share of pairs whose two answers differ. */
   readonly opposite: number | undefined;
+  readonly none: NoneOfThese;
+}
+
+/** Counts of the rows that have a choice which says that no other one fits. */
+export interface NoneOfThese {
+  /** Rows whose label it is. */
+  readonly right: number;
+  /** Of these, those that were answered with another choice, or refused. */
+  readonly missed: number;
+  /** Rows that another choice fits. */
+  readonly wrong: number;
+  /** Of these, those that were answered with it. */
+  readonly chosen: number;
 }
 
 /** One bin of a reliability diagram. */
@@ -33,6 +46,9 @@ interface Judged {
   readonly confidence: number;
   readonly right: boolean;
 }
+
+/** The choices that say so, in the sets that are measured. */
+const NONE_FITS: readonly string[] = ['none of these', 'none of the above', 'something else'];
 
 /** Bins of the calibration error and of the reliability diagram. */
 const BINS = 15;
@@ -54,23 +70,31 @@ export function measure({ rows, fixedChoices, pairs }: DataSet, answers: readonl
     wrongAndSure: share(({ right, confidence }) => !right && confidence >= 0.9),
     sure: judged.filter(({ confidence }) => confidence >= 0.9).length,
     opposite: pairs ? opposite(answers) : undefined,
+    none: noneOfThese(rows, answers),
   };
 }
 
 /** The means over sets, each with the same weight. Counts are added up. */
 export function average(all: readonly Quality[]): Quality {
   const of = (name: 'accuracy' | 'ece' | 'brier' | 'wrongAndSure'): number => mean(all.map((each) => each[name]));
+  const total = (of: (each: Quality) => number): number => all.reduce((sum, each) => sum + of(each), 0);
   const f1 = all.flatMap((each) => (each.macroF1 === undefined ? [] : [each.macroF1]));
   return {
-    rows: all.reduce((sum, each) => sum + each.rows, 0),
-    refused: all.reduce((sum, each) => sum + each.refused, 0),
+    rows: total((each) => each.rows),
+    refused: total((each) => each.refused),
     accuracy: of('accuracy'),
     macroF1: f1.length === 0 ? undefined : mean(f1),
     ece: of('ece'),
     brier: of('brier'),
     wrongAndSure: of('wrongAndSure'),
-    sure: all.reduce((sum, each) => sum + each.sure, 0),
+    sure: total((each) => each.sure),
     opposite: undefined,
+    none: {
+      right: total((each) => each.none.right),
+      missed: total((each) => each.none.missed),
+      wrong: total((each) => each.none.wrong),
+      chosen: total((each) => each.none.chosen),
+    },
   };
 }
 
@@ -117,6 +141,23 @@ function macroF1(rows: readonly Row[], answers: readonly Answer[]): number {
     if (answer.choice === label) of(label).hits++;
   }
   return mean([...counts.values()].map(({ hits, asked, given }) => (2 * hits) / (asked + given)));
+}
+
+function noneOfThese(rows: readonly Row[], answers: readonly Answer[]): NoneOfThese {
+  const counts = { right: 0, missed: 0, wrong: 0, chosen: 0 };
+  for (const [place, { choices, label }] of rows.entries()) {
+    if (!choices.some((choice) => NONE_FITS.includes(choice))) continue;
+    const answer = answers[place];
+    const isNone = answer?.kind === 'decided' && NONE_FITS.includes(answer.choice);
+    if (NONE_FITS.includes(label)) {
+      counts.right++;
+      if (!isNone) counts.missed++;
+    } else {
+      counts.wrong++;
+      if (isNone) counts.chosen++;
+    }
+  }
+  return counts;
 }
 
 function opposite(answers: readonly Answer[]): number {

@@ -1,13 +1,14 @@
 /** Results as Markdown, which can be pasted into a model card unchanged. */
-import type { Quality } from './metrics.ts';
+import type { NoneOfThese, Quality } from './metrics.ts';
 import type { Agreement } from './parallel.ts';
 import type { ModelQuality } from './run.ts';
+import type { WordingQuality } from './wordings.ts';
 
 const share = (value: number | undefined): string => (value === undefined ? '–' : value.toFixed(3));
 
 /** A table for each model, and if there are several, one that compares their accuracies. */
 export function markdown(results: readonly ModelQuality[]): string {
-  const tables = results.map(({ model, sets, mean, kinds, pooled }) => {
+  const tables = results.map(({ model, sets, mean, kinds, pooled, wordings }) => {
     const rows = [...sets].map(([name, quality]) => line(name, quality));
     return [
       `### ${model}`,
@@ -21,6 +22,8 @@ export function markdown(results: readonly ModelQuality[]): string {
       ...[...sets].flatMap(([name, { opposite }]) =>
         opposite === undefined ? [] : ['', `${name}: opposite answers on ${share(opposite)} of the pairs.`],
       ),
+      ...noneLines(pooled.none),
+      ...wordingLines(wordings),
     ].join('\n');
   });
   return [...tables, ...(results.length > 1 ? [comparison(results)] : [])].join('\n\n');
@@ -47,6 +50,21 @@ function line(name: string, quality: Quality): string {
   const shares = [accuracy, macroF1, ece, brier, wrongAndSure].map(share);
   const cells = [name, rows, refused, ...shares, sure];
   return `| ${cells.join(' | ')} |`;
+}
+
+function noneLines({ right, missed, wrong, chosen }: NoneOfThese): readonly string[] {
+  if (right + wrong === 0) return [];
+  return ['', `None of these: missed in ${missed} of ${right} rows, wrongly chosen in ${chosen} of ${wrong}.`];
+}
+
+function wordingLines(wordings: WordingQuality | undefined): readonly string[] {
+  if (wordings === undefined) return [];
+  const { accuracies, same, rows } = wordings;
+  const [least, most] = [Math.min(...accuracies), Math.max(...accuracies)];
+  return [
+    '',
+    `Wordings of the choices: ${accuracies.map(share).join(', ')} right (${share(most - least)} apart); the same answer in all on ${share(same)} of ${rows} rows.`,
+  ];
 }
 
 function comparison(results: readonly ModelQuality[]): string {

@@ -3,6 +3,7 @@ import { type Answer, askAll, type Service } from './ask.ts';
 import type { DataSet } from './data-sets.ts';
 import { average, type Bin, judge, measure, type Quality, reliability } from './metrics.ts';
 import { type ParallelQuality, parallelQuality } from './parallel.ts';
+import { type WordingQuality, wordingQuality } from './wordings.ts';
 
 /** What was measured of a model. */
 export interface ModelQuality {
@@ -17,6 +18,8 @@ export interface ModelQuality {
   /** The reliability over the rows of all sets. */
   readonly bins: readonly Bin[];
   readonly parallel: ParallelQuality;
+  /** Undefined unless the sets are those of `rewordedSets`. */
+  readonly wordings: WordingQuality | undefined;
 }
 
 /** Asks every model about every set, one set after another. `progress` is called with a line for each. */
@@ -37,6 +40,7 @@ export async function evaluate(
       answered.set(set, answers);
       progress(`${model} ${set.name}: accuracy ${quality.accuracy.toFixed(3)} of ${quality.rows} rows`);
     }
+    const answersOf = (set: DataSet): readonly Answer[] => answered.get(set) ?? [];
     const rows = sets.flatMap((set) => set.rows);
     const answers = [...answered.values()].flat();
     const kinds = Map.groupBy(
@@ -55,7 +59,8 @@ export async function evaluate(
         answers,
       ),
       bins: reliability(judge(rows, answers)),
-      parallel: parallelQuality(sets, (set) => answered.get(set) ?? []),
+      parallel: parallelQuality(sets, answersOf),
+      wordings: wordingQuality(sets, answersOf),
     });
   }
   return results;

@@ -8,6 +8,7 @@ import { type DataSet, readDataSets, readFolders } from '../../bench/eval/data-s
 import { average, measure, reliability } from '../../bench/eval/metrics.ts';
 import { agreement, parallelQuality, parallelSets } from '../../bench/eval/parallel.ts';
 import { markdown, parallelTable } from '../../bench/eval/report.ts';
+import { readWordings, rewordedSets, wordingQuality } from '../../bench/eval/wordings.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const CHOICES = ['a', 'b', 'c'];
@@ -75,6 +76,54 @@ test('pairs count as opposite when both are answered and differ', (t) => {
   t.is(measure(set, [...answers, { kind: 'refused', code: 'x' }]).opposite, 0.5);
 });
 
+test('none of these is missed where it is right, and wrongly chosen where another choice fits', (t) => {
+  const choices = ['a', 'none of these'];
+  const labels = ['none of these', 'none of these', 'none of these', 'a', 'a', 'a'];
+  const rows = labels.map((label) => ({ input: 'x', instruction: 'x', choices, label }));
+  const given = ['none of these', 'a', '', 'none of these', 'a', ''];
+  const answers = given.map(
+    (choice): Answer => (choice === '' ? { kind: 'refused', code: 'x' } : answer(choice, 0.5, 'a')),
+  );
+  const quality = measure(setOf([], { rows }), answers);
+  t.deepEqual(quality.none, { right: 3, missed: 2, wrong: 3, chosen: 1 });
+  t.deepEqual(average([quality, quality]).none, { right: 6, missed: 4, wrong: 6, chosen: 2 });
+  t.deepEqual(measure(setOf(['a']), [answer('b', 1, 'a')]).none, { right: 0, missed: 0, wrong: 0, chosen: 0 });
+});
+
+test('questions whose choices have other wordings are asked in each, and compared by what the answers mean', (t) => {
+  const lists = [CHOICES, ['x', 'y', 'z'], ['1', '2', '3']];
+  const other = setOf(['no'], { rows: [{ input: 'x', instruction: 'x', choices: ['yes', 'no'], label: 'no' }] });
+  const sets = rewordedSets([setOf(['a', 'b', 'c']), other], [lists]);
+  t.deepEqual(
+    sets.map(({ rows }) => rows.map(({ label }) => label)),
+    [
+      ['a', 'b', 'c'],
+      ['x', 'y', 'z'],
+      ['1', '2', '3'],
+    ],
+  );
+  const given = new Map([
+    ['wording 1', ['a', 'b', 'a']],
+    ['wording 2', ['x', 'z', 'x']],
+    ['wording 3', ['1', '2', '1']],
+  ]);
+  const found = wordingQuality(sets, ({ name }) => (given.get(name) ?? []).map((choice) => answer(choice, 0.5, 'a')));
+  t.like(found, { rows: 3, accuracies: [2 / 3, 1 / 3, 2 / 3], same: 2 / 3 });
+  t.is(
+    wordingQuality([other], () => []),
+    undefined,
+  );
+});
+
+test('every wording of a list has as many choices, and each once', (t) => {
+  const wordings = readWordings();
+  t.is(new Set(wordings.map(([own]) => JSON.stringify(own))).size, wordings.length);
+  for (const lists of wordings) {
+    t.is(lists.length, 3);
+    for (const list of lists) t.true(new Set(list).size === lists[0]?.length, list.join());
+  }
+});
+
 test('the mean counts every set the same, and only those with a macro-F1 for it', (t) => {
   const one = measure(setOf(['a', 'a', 'a']), [answer('a', 1, 'a'), answer('a', 1, 'a'), answer('b', 1, 'a')]);
   const other = measure(setOf(['a'], { fixedChoices: false }), [answer('b', 1, 'a')]);
@@ -92,6 +141,7 @@ test('the mean counts every set the same, and only those with a macro-F1 for it'
       pooled: one,
       bins: [],
       parallel: { sets: [], all: undefined },
+      wordings: undefined,
     },
   ]);
   t.true(text.includes('| s | 3 | 0 | 0.667 |'));
@@ -134,7 +184,15 @@ test('answers in two languages agree by their choice, and are apart by the proba
   const parallel = parallelQuality(sets, ({ language }) => (language === 'en' ? english : other));
   t.deepEqual(parallel.all, found);
   const quality = measure(setOf(labels), english);
-  const result = { sets: new Map(), mean: quality, kinds: new Map(), pooled: quality, bins: [], parallel };
+  const result = {
+    sets: new Map(),
+    mean: quality,
+    kinds: new Map(),
+    pooled: quality,
+    bins: [],
+    parallel,
+    wordings: undefined,
+  };
   const table = parallelTable([{ model: 'm', ...result }]);
   t.true(table.includes('| m | x | de | 4 | 0.500 | 0.200 |'), table);
   t.true(table.includes('| m | all |  | 4 | 0.500 | 0.200 |'), table);
