@@ -51,6 +51,7 @@ AS_GOOD, RIDGE = 0.01, 0.004
 SCALES = (
     ("one", "ln_n", "b_spread", "residual"),
     ("one", "ln_n", "a_spread", "b_spread", "verdicts", "residual"),
+    ("one", "ln_n", "b_spread", "residual", "steps"),
 )
 # Sets whose labels a person could not give.
 NOISY = ("ms_va", "xed_en")

@@ -15,12 +15,12 @@ from .stack import BEST, FEATURES, Stack
 from .stage_b import PACK_TOKENS, StageB
 from .tokens import CLS, MASK, SEP, UNK
 from .windows import CARRIED_INSTRUCTION, FIRST, KAPPA, LEAST, PREMISE, READ, SEGMENT, STOPS
-from .wordings import ANSWERS, RESIDUAL
+from .wordings import ANSWERS, RESIDUAL, STEPS
 
 # By what stage B is grown from: the largest request must be done in time on one core.
 LIMITS = {
     "minilm": {"input_tokens": 4096, "candidate_tokens": 72, "choices": 300},
-    "mpnet": {"input_tokens": 2048, "candidate_tokens": 48, "choices": 300},
+    "mpnet": {"input_tokens": 2048, "candidate_tokens": 66, "choices": 300},
     "e5": {"input_tokens": 4096, "candidate_tokens": 76, "choices": 300},
 }
 # The word that makes a choice the opposite of another, as in "urgent" and "not urgent".
@@ -179,6 +179,7 @@ def describe(folder: Path, stack: Stack, reader: str) -> dict:
                 "verdicts": verdicts(reader),
                 "negation": NEGATION,
                 "residuals": residuals(reader),
+                **({"steps": STEPS} if FEATURES.index("steps") in stack.used else {}),
             },
             "windows": {
                 "premise_tokens": PREMISE,

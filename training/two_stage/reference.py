@@ -21,6 +21,7 @@ from .stage_b import Pack, in_packs, pack
 from .tokens import CLS, SEP, Reader
 from .unread import Rule, share_by, tempered
 from .windows import FIRST, PREMISE, fits, holds_first, join, readable, split_premise
+from .wordings import STEPS
 
 
 def session(graph: Path | bytes) -> onnxruntime.InferenceSession:
@@ -82,6 +83,7 @@ class Package:
             [self.reader.plain(text) for text in rule["verdicts"]],
             self.reader.plain(rule["negation"]),
             [self.reader.plain(text) for text in rule["residuals"]],
+            [self.reader.plain(text) for text in rule.get("steps", STEPS)],
         )
         self.unread = unread or Rule(**self.model.get("unread", {}))
         self.share = share_by(tokenizer) if self.unread.pull else lambda ids: 0.0

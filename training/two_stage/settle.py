@@ -20,6 +20,7 @@ from .scoring import score_weights
 from .stack import Words
 from .stage_b import StageB
 from .tune_a import average
+from .wordings import STEPS
 from .workshop import Workshop, load_encoder, log
 
 # Shares of stage B's new weights beside a package's; from the base weights the last alone, since there is nothing to
@@ -50,6 +51,7 @@ def tried(workshop: Workshop, encoder: Encoder, model: StageB, held: dict[str, l
         [ids(text) for text in package.verdicts(workshop.options.reader)],
         ids(package.NEGATION),
         [ids(text) for text in package.residuals(workshop.options.reader)],
+        [ids(text) for text in STEPS],
     )
     scored = {
         name: score_weights(encoder, model, workshop.reader, rows, words)

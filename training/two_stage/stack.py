@@ -31,6 +31,7 @@ FEATURES = (
     "about",
     "verdicts",
     "residual",
+    "steps",
 )
 # Of so many choices at most, those that stage A finds best, stage B has a say.
 BEST = 32
@@ -49,8 +50,8 @@ LN_N, CLOSENESS, ABOUT, VERDICTS, RESIDUAL = (
 class Scored:
     """What the stages say about one request: cosines a [choices], indices of the best k, b [k], what they lean to
     without a text [k], how near the best choices' vectors are to each other, their mean tokens, the cosine of input and
-    instruction, the share of verdicts among the best choices, whether one of them says that none fits, and the label's
-    index.
+    instruction, the share of verdicts among the best choices, whether one of them says that none fits, the share of
+    steps of a scale among them, and the label's index.
     """
 
     a: np.ndarray
@@ -62,6 +63,7 @@ class Scored:
     about: float
     verdicts: float
     residual: bool
+    steps: float
     label: int
     set: str
 
@@ -134,6 +136,7 @@ def features(s: Scored) -> np.ndarray:
             2 * s.about,
             s.verdicts,
             float(s.residual),
+            s.steps,
         ]
     )
 
@@ -168,24 +171,35 @@ def verdicts(choices: Sequence[Sequence[int]], known: Sequence[Sequence[int]], n
     return float(np.mean([is_one(tuple(c)) for c in choices]))
 
 
+def steps(choices: Sequence[Sequence[int]], known: Sequence[Sequence[int]]) -> float:
+    """Share of choices (token ids) that have one of the `known` words, which steps of a scale have (low, 3, likely)."""
+
+    def has(choice: Sequence[int], word: Sequence[int]) -> bool:
+        return any(list(choice[i : i + len(word)]) == list(word) for i in range(len(choice)))
+
+    return float(np.mean([any(has(choice, word) for word in known) for choice in choices]))
+
+
 @dataclass(frozen=True)
 class Words:
     """Token ids of the choices that name nothing: answers to a question, the word that denies a choice, and the ways to
-    say that none fits.
+    say that none fits; and of the words that steps of a scale have.
     """
 
     verdicts: Sequence[Sequence[int]]
     negation: Sequence[int]
     residuals: Sequence[Sequence[int]]
+    steps: Sequence[Sequence[int]]
 
     def residual(self, choices: Sequence[Sequence[int]]) -> list[bool]:
         """Which choices say that none fits."""
         known = {tuple(ids) for ids in self.residuals}
         return [tuple(choice) in known for choice in choices]
 
-    def of(self, choices: Sequence[Sequence[int]]) -> tuple[float, bool]:
-        """The share of verdicts among choices, and whether one of them says that none fits."""
-        return verdicts(choices, self.verdicts, self.negation), any(self.residual(choices))
+    def of(self, choices: Sequence[Sequence[int]]) -> tuple[float, bool, float]:
+        """The share of verdicts among choices, whether one of them says that none fits, and the share of steps."""
+        found = verdicts(choices, self.verdicts, self.negation), any(self.residual(choices))
+        return *found, steps(choices, self.steps)
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,7 @@ VERDICTS = _WORDINGS.tuples("verdicts")
 YES_NO = _WORDINGS.tuples("yes or no")
 RESIDUAL = _WORDINGS.words("residual")
 ANSWERS = _WORDINGS.words("answers")
+STEPS = _WORDINGS.words("steps")
 
 NAMES = _NAMES.table("labels")
 POLARITY_OF = _NAMES.table("sides")

@@ -76,6 +76,7 @@ function optionsOf(fields: Checker): TwoStageOptions {
       verdicts: features.includes('verdicts') ? stack.texts('verdicts', 1) : [],
       negation: features.includes('verdicts') ? stack.text('negation') : '',
       residuals: features.includes('residual') || lean > 0 ? stack.texts('residuals', 1) : [],
+      steps: features.includes('steps') ? stack.texts('steps', 1) : [],
     },
     windows: {
       premise: windows.integer('premise_tokens', 8, 100_000),

@@ -23,6 +23,7 @@ export const FEATURE_NAMES = [
   'about',
   'verdicts',
   'residual',
+  'steps',
 ] as const;
 /** The name of a feature. */
 export type FeatureName = (typeof FEATURE_NAMES)[number];
@@ -40,6 +41,8 @@ export interface StackRule {
   readonly negation: string;
   /** Ways to say that none of the choices fits; only the feature `residual` and `lean` need them. */
   readonly residuals: readonly string[];
+  /** Words that steps of a scale have, as `low` and `3`; only the feature `steps` needs them. */
+  readonly steps: readonly string[];
 }
 
 /** What the stages say about one window. `a` and `b` are over K, in code-unit order. */
@@ -62,6 +65,8 @@ export interface RequestFacts {
   readonly verdicts: number;
   /** Whether a choice in K says that none fits; false if the rule does not ask for it. */
   readonly residual: boolean;
+  /** Share of the choices in K that are steps of a scale; 0 if the rule does not ask for it. */
+  readonly steps: number;
 }
 
 /** The logits z of the head comment, over the best choices K. */
@@ -130,6 +135,13 @@ export function residualsAmong(
   return choices.map((ids) => known.has(ids.join(' ')));
 }
 
+/** Share of choices, as token ids, that have one of the `known` words. */
+export function stepsAmong(choices: readonly (readonly number[])[], known: readonly (readonly number[])[]): number {
+  const text = (ids: readonly number[]): string => ` ${ids.join(' ')} `;
+  const words = known.map(text);
+  return choices.map(text).filter((choice) => words.some((word) => choice.includes(word))).length / choices.length;
+}
+
 /**
  * l over K: how much more stage B gives a choice than the others when there is no text. A choice that says that none
  * fits is right then, so it has no leaning. `silent`: the scores for an empty text.
@@ -160,6 +172,7 @@ function features({ a, b, about }: WindowScores, facts: RequestFacts): Readonly<
     about: 2 * about,
     verdicts: facts.verdicts,
     residual: Number(facts.residual),
+    steps: facts.steps,
   };
 }
 

@@ -20,6 +20,7 @@ import {
   type RequestFacts,
   residualsAmong,
   stackLogits,
+  stepsAmong,
   verdictsAmong,
 } from './stack.ts';
 import { createStageA, createStageB, type StageA, type StageB } from './stages.ts';
@@ -96,6 +97,7 @@ class TwoStage implements Family {
   readonly #verdicts: readonly Ids[];
   readonly #negation: Ids;
   readonly #residuals: readonly Ids[];
+  readonly #steps: readonly Ids[];
 
   constructor(parts: TwoStageParts) {
     const { tokenizer, limits, rules, options, stageA } = parts;
@@ -109,6 +111,7 @@ class TwoStage implements Family {
     this.#verdicts = options.stack.verdicts.map((word) => tokenizer.ids(word));
     this.#negation = tokenizer.ids(options.stack.negation);
     this.#residuals = options.stack.residuals.map((words) => tokenizer.ids(words));
+    this.#steps = options.stack.steps.map((word) => tokenizer.ids(word));
   }
 
   async score(texts: Premise, choices: readonly string[], control: RunControl): Promise<FamilyScores> {
@@ -219,6 +222,7 @@ class TwoStage implements Family {
       optionTokens: blocks.reduce((sum, block) => sum + block.length, 0) / blocks.length,
       verdicts: this.#verdicts.length === 0 ? 0 : verdictsAmong(blocks, this.#verdicts, this.#negation),
       residual: residualsAmong(blocks, this.#residuals).includes(true),
+      steps: stepsAmong(blocks, this.#steps),
     };
   }
 

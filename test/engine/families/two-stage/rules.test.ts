@@ -9,6 +9,7 @@ import {
   residualsAmong,
   type StackRule,
   stackLogits,
+  stepsAmong,
   verdictsAmong,
 } from '../../../../src/engine/families/two-stage/stack.ts';
 import {
@@ -220,6 +221,12 @@ test('verdicts are known words, and choices beside their own negation; a residua
   t.deepEqual(residualsAmong([urgent], []), [false]);
 });
 
+test('a choice is a step if the tokens of a known word are among its own, one after the other', (t) => {
+  const known = [[1], [2, 3]];
+  t.is(stepsAmong([[1], [4, 2, 3], [2, 4, 3], [12]], known), 0.5);
+  t.is(stepsAmong([[1]], []), 0);
+});
+
 test('what a question leans to is what it gives one choice more than the others without a text', (t) => {
   t.deepEqual([...leaningOf([1, 3, 5], [false, false, false])], [-2, 0, 2]);
   t.deepEqual(
@@ -240,6 +247,7 @@ test('the stack weighs the stages by the features that the rule names', (t) => {
     verdicts: [],
     negation: '',
     residuals: [],
+    steps: [],
   };
   const scores = { a: Float64Array.of(0.5, 0.1), b: Float64Array.of(-1, 1), about: 0.3 };
   const z = stackLogits(rule, scores, {
@@ -248,18 +256,36 @@ test('the stack weighs the stages by the features that the rule names', (t) => {
     optionTokens: 1,
     verdicts: 0,
     residual: false,
+    steps: 0,
   });
   t.true(Math.abs((z[0] ?? 0) - (5 - 2)) < 1e-9 && Math.abs((z[1] ?? 0) - (1 + 2)) < 1e-9);
   const further: StackRule = { ...rule, features: ['a_top', 'about'], alpha: [1, 0], beta: [0, 1] };
-  const w = stackLogits(further, scores, { choices: 2, closeness: 0, optionTokens: 1, verdicts: 0, residual: false });
+  const w = stackLogits(further, scores, {
+    choices: 2,
+    closeness: 0,
+    optionTokens: 1,
+    verdicts: 0,
+    residual: false,
+    steps: 0,
+  });
   t.true(Math.abs((w[0] ?? 0) - (0.5 * Math.exp(1.5) - Math.exp(0.6))) < 1e-9);
   const plain: StackRule = { ...rule, features: ['verdicts'], alpha: [-1], beta: [0] };
-  const v = stackLogits(plain, scores, { choices: 2, closeness: 0, optionTokens: 1, verdicts: 0.5, residual: false });
+  const v = stackLogits(plain, scores, {
+    choices: 2,
+    closeness: 0,
+    optionTokens: 1,
+    verdicts: 0.5,
+    residual: false,
+    steps: 0,
+  });
   t.true(Math.abs((v[0] ?? 0) - (0.5 * Math.exp(-0.5) - 1)) < 1e-9);
   const none: StackRule = { ...rule, features: ['residual'], alpha: [-2], beta: [0] };
-  const facts = { choices: 2, closeness: 0, optionTokens: 1, verdicts: 0 };
+  const facts = { choices: 2, closeness: 0, optionTokens: 1, verdicts: 0, residual: false, steps: 0.5 };
   const u = [false, true].map((residual) => stackLogits(none, scores, { ...facts, residual })[0] ?? 0);
   t.true(Math.abs((u[0] ?? 0) - (0.5 - 1)) < 1e-9 && Math.abs((u[1] ?? 0) - (0.5 * Math.exp(-2) - 1)) < 1e-9);
+  const scale: StackRule = { ...rule, features: ['steps'], alpha: [-1], beta: [2] };
+  const y = stackLogits(scale, scores, facts);
+  t.true(Math.abs((y[0] ?? 0) - (0.5 * Math.exp(-0.5) - Math.exp(1))) < 1e-9);
   // Outside the best choices A holds, inside its mass is shared by z.
   const p = composeDistribution(rule, Float64Array.of(0.5, 0.1, 0.1), [0, 1], z);
   const a = [1, 0.2, 0.2].map(Math.exp);
