@@ -4,7 +4,8 @@
 JSON with `--out`. Beside the package's own accuracy stand those of each stage alone (`a`, `b`: B decides among the 32
 choices that A finds best). With `--train FOLDER` (data/train) it also hides texts of held-out sets in filler
 (`--hidden-in` tokens) and asks for them. With `--fp32 WORK`, after `golden` has written the fp32 graphs of that work
-folder, the same rule over these decides as well: `fp32` is its accuracy, `same` the share of rows answered alike.
+folder, the same rule over these decides as well: `fp32` is its accuracy, `same` the share of rows answered alike; with
+`--fp32` alone it decides over the package's own weights, multiplied in fp32.
 """
 
 import argparse
@@ -19,8 +20,11 @@ from .held_out import held_out
 from .metrics import measure
 from .needles import HIDDEN_ROWS, HIDDEN_SETS, fillers, hide
 from .records import Decision, read_folder
-from .reference import Package
+from .reference import Package, in_fp32
 from .windows import join
+
+# Of `--fp32`: the package's own weights.
+OWN = Path("own")
 
 
 def negation_pairs(path: Path) -> list[tuple[str, str, str, str]]:
@@ -87,11 +91,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--train", type=Path)
     parser.add_argument("--hidden-in", type=int, default=3900)
-    parser.add_argument("--fp32", type=Path, help="the work folder of the package")
+    parser.add_argument("--fp32", type=Path, nargs="?", const=OWN, help="the work folder of the package")
     arguments = parser.parse_args()
     package = Package(arguments.package)
-    exact = arguments.fp32 and Package(
-        arguments.package, arguments.fp32 / "stage-a.fp32.onnx", arguments.fp32 / "stage-b.fp32.onnx"
+    exact = arguments.fp32 and (
+        in_fp32(arguments.package)
+        if arguments.fp32 == OWN
+        else Package(arguments.package, arguments.fp32 / "stage-a.fp32.onnx", arguments.fp32 / "stage-b.fp32.onnx")
     )
     result = {}
     for name, rows in read_folder(arguments.sets, [n for n in arguments.only.split(",") if n] or None).items():

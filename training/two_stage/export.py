@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "minilm"))
 
@@ -134,6 +134,27 @@ def weights_within(graph: Path, weights: Sequence[Path]) -> bytes:
             tensor.data_location = TensorProto.DEFAULT
             tensor.raw_data = files[name][start : start + int(place["length"])]
     return model.SerializeToString()
+
+
+def in_fp32(graph: bytes) -> bytes:
+    """The graph with products of the same weights in fp32 in the place of those in int8."""
+    model = onnx.load_from_string(graph)
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    nodes = []
+    for node in model.graph.node:
+        if node.op_type != "DynamicQuantizeMatMul":
+            nodes.append(node)
+            continue
+        value, weights, scales, _, *bias = node.input
+        exact = numpy_helper.to_array(constants[weights]) * numpy_helper.to_array(constants[scales])
+        constants[weights].CopyFrom(numpy_helper.from_array(exact.astype(np.float32), weights))
+        product = [f"{node.output[0]}.exact"] if bias and bias[0] else list(node.output)
+        nodes.append(helper.make_node("MatMul", [value, weights], product))
+        if bias and bias[0]:
+            nodes.append(helper.make_node("Add", [*product, bias[0]], list(node.output)))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model.SerializeToString(deterministic=True)
 
 
 def without_words(graph: bytes, file: str = WORDS_FILE, vocabulary: int = MINILM.vocabulary) -> tuple[bytes, bytes]:

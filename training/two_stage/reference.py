@@ -14,6 +14,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Tokenizer
 
+from . import export
 from .export import weights_within
 from .finder import Finder
 from .stack import FEATURES, Scored, Stack, Words, closeness, leaning
@@ -22,6 +23,14 @@ from .tokens import CLS, SEP, Reader
 from .unread import Rule, share_by, tempered
 from .windows import FIRST, PREMISE, fits, holds_first, join, readable, split_premise
 from .wordings import STEPS
+
+
+def in_fp32(folder: Path) -> "Package":
+    """A package whose weights, as its graphs have them, are multiplied in fp32."""
+    graphs = json.loads((folder / "model.json").read_text())["options"]["graphs"]
+    weights = [folder / name for name in graphs.get("stage_b_weights", [])]
+    stages = (weights_within(folder / graphs[name], weights) for name in ("stage_a", "stage_b"))
+    return Package(folder, *map(export.in_fp32, stages))
 
 
 def session(graph: Path | bytes) -> onnxruntime.InferenceSession:
@@ -57,11 +66,16 @@ class Answer:
 class Package:
     """A loaded package; `decide` answers one request.
 
-    `stage_a` and `stage_b` may point at other graphs (fp32) than the package's own, and `unread` be another rule.
+    `stage_a` and `stage_b` may be other graphs (fp32) than the package's own, or files of such, and `unread` another
+    rule.
     """
 
     def __init__(
-        self, folder: Path, stage_a: Path | None = None, stage_b: Path | None = None, unread: Rule | None = None
+        self,
+        folder: Path,
+        stage_a: Path | bytes | None = None,
+        stage_b: Path | bytes | None = None,
+        unread: Rule | None = None,
     ):
         self.model = json.loads((folder / "model.json").read_text())
         options = self.model["options"]
