@@ -3,7 +3,7 @@ import type { JobTerms, ScoreJob, ScoreOutcome } from '../engine.ts';
 import type { Revision } from '../packages/revisions.ts';
 import type { EngineProcess } from '../processes/engine-process.ts';
 import type { EngineSlot } from '../processes/engine-slot.ts';
-import type { ChoiceSet } from '../processes/work-in-flight.ts';
+import type { ChoiceList } from '../processes/work-in-flight.ts';
 import type { JobResult, PrepareMessage, ScoreMessage } from '../worker/messages.ts';
 import type { JobShape } from './estimates.ts';
 import type { QueueItem } from './fair-queue.ts';
@@ -19,7 +19,7 @@ export interface Job extends QueueItem {
   readonly revision: Revision;
   readonly task: Task;
   readonly shape: JobShape;
-  readonly choiceSet: ChoiceSet;
+  readonly choiceList: ChoiceList;
   /** The only place where it may run; undefined if it may run anywhere. */
   readonly slot: EngineSlot | undefined;
   readonly arrived: number;
@@ -47,7 +47,7 @@ export type Answered = Exclude<Settled, { readonly kind: 'unavailable' | 'cancel
 /** What a job is made of. `id` numbers the jobs in the order of their arrival. */
 export type NewJob = Pick<
   Job,
-  'id' | 'revision' | 'task' | 'shape' | 'choiceSet' | 'cost' | 'after' | 'slot' | 'arrived' | 'terms'
+  'id' | 'revision' | 'task' | 'shape' | 'choiceList' | 'cost' | 'after' | 'slot' | 'arrived' | 'terms'
 > &
   Pick<Part, 'since'>;
 

@@ -21,7 +21,7 @@ import type { Revision, Revisions } from '../packages/revisions.ts';
 import type { EngineProcess } from '../processes/engine-process.ts';
 import type { EngineSlot } from '../processes/engine-slot.ts';
 import { blamesJob, type Death } from '../processes/recycling.ts';
-import { choiceSetOf } from '../processes/work-in-flight.ts';
+import { choiceListOf } from '../processes/work-in-flight.ts';
 import { type JobResult, PASSING_LENGTH, type ScoredResult } from '../worker/messages.ts';
 import { Admission } from './admission.ts';
 import { Estimates, shapeOf } from './estimates.ts';
@@ -100,9 +100,9 @@ export class Pool {
     const [first] = slots;
     if (first === undefined) throw new ModelUnavailable(`${revision.name} has no engine now`, 1);
     const shape = shapeOf({ input: '', instruction: '', choices }, revision, terms);
-    const choiceSet = choiceSetOf(revision.key, choices, terms);
+    const choiceList = choiceListOf(revision.key, choices, terms);
     const cost = this.#estimates.cost(shape, false);
-    const preparation: Preparation = { revision, shape, choiceSet, choices, cost, arrived, terms };
+    const preparation: Preparation = { revision, shape, choiceList, choices, cost, arrived, terms };
     const nextId = (): number => ++this.#sequence;
     this.#admission.admit(pieceOf(preparation, first, 0, nextId()), this.#serving(revision));
     this.#preparing++;
@@ -235,9 +235,9 @@ export class Pool {
   #sizedUp(request: ScoreJob, revision: Revision, terms: JobTerms) {
     const engines = this.#serving(revision);
     const shape = shapeOf(request, revision, terms);
-    const choiceSet = choiceSetOf(revision.key, request.choices, terms);
-    const known = engines.some(({ choiceSets }) => choiceSets.has(choiceSet.name));
-    return { engines, shape, choiceSet, cost: this.#estimates.cost(shape, known) };
+    const choiceList = choiceListOf(revision.key, request.choices, terms);
+    const known = engines.some(({ knownChoices }) => knownChoices.has(choiceList.name));
+    return { engines, shape, choiceList, cost: this.#estimates.cost(shape, known) };
   }
 
   /** Queues a job and follows it to its end, or until nobody waits for it any more. */
@@ -257,8 +257,8 @@ export class Pool {
     }
   }
 
-  #costOn({ shape, choiceSet, slot, cost }: Job, { choiceSets }: EngineProcess): number {
-    return slot === undefined ? this.#estimates.cost(shape, choiceSets.has(choiceSet.name)) : cost;
+  #costOn({ shape, choiceList, slot, cost }: Job, { knownChoices }: EngineProcess): number {
+    return slot === undefined ? this.#estimates.cost(shape, knownChoices.has(choiceList.name)) : cost;
   }
 
   #enqueue(job: Job): void {
@@ -280,8 +280,8 @@ export class Pool {
     job.process = process;
     job.sentAt = now;
     this.#running.set(job.id, job);
-    process.choiceSets.set(job.choiceSet.name, true);
-    const { key, part } = job.choiceSet;
+    process.knownChoices.set(job.choiceList.name, true);
+    const { key, part } = job.choiceList;
     process.send({ ...job.task, job: job.id, key, part, timeLeft }, cost);
   }
 
@@ -297,7 +297,7 @@ export class Pool {
       this.#estimates.observe(job.shape, result, occupied);
       // What a server does takes no time here.
       if (!isRemote(job.revision.manifest.family)) this.#tally.scored(result);
-    } else if (result.kind !== 'prepared') process.choiceSets.delete(job.choiceSet.name);
+    } else if (result.kind !== 'prepared') process.knownChoices.delete(job.choiceList.name);
     // The caller of a canceled job has been answered, unless its deadline passed by the engine's clock a moment early.
     if (result.kind === 'canceled') this.#reject(job, new JobDeadlinePassed());
     else this.#answer(job, () => job.answer.resolve(result));

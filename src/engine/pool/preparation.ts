@@ -8,7 +8,7 @@ import type { EngineSlot } from '../processes/engine-slot.ts';
 import { type Answered, createJob, type Job } from './job.ts';
 
 /** The choices of a catalog, to be encoded for its owner. */
-export interface Preparation extends Pick<Job, 'revision' | 'shape' | 'choiceSet' | 'arrived'> {
+export interface Preparation extends Pick<Job, 'revision' | 'shape' | 'choiceList' | 'arrived'> {
   readonly choices: readonly string[];
   /** Milliseconds that all of them take in one engine. */
   readonly cost: number;

@@ -87,7 +87,7 @@ export class EngineProcess {
   /** Jobs that it works on at a time. */
   readonly concurrency: number;
   /** The names of the choice sets that it is likely to have in its cache: those that were used last. */
-  readonly choiceSets = new LRUCache<string, true>({ max: MAX_CHOICE_SETS });
+  readonly knownChoices = new LRUCache<string, true>({ max: MAX_CHOICE_SETS });
   /** Keys of the revisions that it was told to load. */
   readonly tried = new Set<string>();
   /** Resolves when, after a start, all that is wanted has been tried; undefined from then on. */

@@ -60,7 +60,7 @@ export class WorkInFlight {
 }
 
 /** A list of choices as an engine process may have it in its cache. */
-export interface ChoiceSet {
+export interface ChoiceList {
   /** The key of the loaded revision. */
   readonly key: string;
   /**
@@ -76,12 +76,12 @@ export interface ChoiceSet {
   readonly name: string;
 }
 
-/** The choice set of a caller's list at one model. */
-export function choiceSetOf(
+/** The choices of a caller's list at one model. */
+export function choiceListOf(
   key: string,
   choices: readonly string[],
   { tenant, keyed }: Pick<JobTerms, 'tenant' | 'keyed'>,
-): ChoiceSet {
+): ChoiceList {
   const part = keyed ? tenant : '';
   return { key, part, name: `${key} ${hash('sha1', choices.join('\n'), 'base64')} ${part}` };
 }

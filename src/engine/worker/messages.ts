@@ -48,7 +48,7 @@ export interface ScoreMessage {
   readonly kind: 'score';
   readonly job: number;
   readonly key: string;
-  /** Who shares what is cached for it, see `ChoiceSet`. */
+  /** Who shares what is cached for it, see `ChoiceList`. */
   readonly part: string;
   readonly input: string;
   readonly instruction: string;
