@@ -1,8 +1,9 @@
 /**
  * The ladder of what can be learned, from least to most: the model as it is, a temperature, a bias for each choice,
  * weights on the vector of the text. A rung is taken only if, on examples that were held out, it beats the one taken
- * before by more than the standard error of the difference. Its temperatures come from a golden-section search, and so
- * does that of a whole model.
+ * before by more than the standard error of the difference. Where some of the examples are there to judge by, all are
+ * fitted to, and those alone judge; where some have a veto, no rung is taken that is worse on them, and the temperature
+ * is theirs. Temperatures come from a golden-section search, and so does that of a whole model.
  */
 
 import { beforeMap, contrasted } from './contrast.ts';
@@ -23,7 +24,7 @@ export type Rung = 'zero-shot' | 'temperature' | 'bias' | 'weights';
 /** How a rung did on held-out examples. */
 export interface RungResult {
   readonly rung: Rung;
-  /** The mean of -ln of the right choice's probability. */
+  /** The mean loss of the judging examples: -ln of the right choice's probability, or a cross-entropy. */
   readonly logLoss: number;
   readonly accuracy: number;
   /** By how much the log loss falls against the rung taken before, and the standard error of that. */
@@ -47,7 +48,9 @@ interface HeldOut {
   readonly pulls: Pulls | undefined;
   /** What its logits are divided by at the end; 1 for the model as it is. */
   readonly temperature: number;
+  readonly logits: Float64Array;
   readonly probabilities: Float64Array;
+  /** Of the judging examples, in their order. */
   readonly losses: Float64Array;
   readonly logLoss: number;
 }
@@ -59,6 +62,8 @@ const TEMPERATURE_STEPS = 12;
 const BIAS_PULLS = [10, 1];
 /** The pull on weights. Others are no better: the scale and the temperature make up for the difference. */
 const WEIGHT_PULL = 0.15;
+/** The pulls that are tried where a model said what the examples are: the more it errs, the stronger the best one. */
+const TAUGHT_WEIGHT_PULLS = [WEIGHT_PULL, 1];
 /** The scales of the model's own logarithms that are tried beside weights. */
 const WEIGHT_SCALES = [1, 0.5, 0.25, 0.125];
 /** The pull on the bias beside weights. */
@@ -68,17 +73,27 @@ const BIAS_BESIDE_WEIGHTS = 1;
 export function climb(data: RegressionData): Learning {
   const folds = foldsOf(data);
   const biased = !isStratified(data);
+  const { vetoes } = data;
+  const vetoing = vetoes === undefined ? data : { ...data, judges: vetoes };
+  const byVeto = (found: HeldOut): HeldOut =>
+    vetoes === undefined ? found : judged(vetoing, folds, found.pulls, found.logits);
   const before = judged(data, folds, undefined, data.logs);
-  let current = before;
+  const beforeByVeto = byVeto(before);
+  let [current, currentByVeto] = [before, beforeByVeto];
   let rung: Rung = 'zero-shot';
   const rungs: RungResult[] = [result(data, 'zero-shot', before, before, true)];
   const attempt = (name: Rung, found: HeldOut): void => {
     const { gain, error } = gainOf(current, found);
-    const better = gain > (1 + (FEW / data.examples) ** 3) * error;
+    const better = gain > (1 + (FEW / data.judges.length) ** 3) * error;
+    const foundByVeto = byVeto(found);
+    const vetoed = vetoes !== undefined && gainOf(currentByVeto, foundByVeto).gain < 0;
     // A better distribution must not cost right answers.
-    const taken = better && accuracyOf(data, found.probabilities) >= accuracyOf(data, before.probabilities);
+    const costs =
+      accuracyOf(data, found.probabilities) < accuracyOf(data, before.probabilities) ||
+      accuracyOf(vetoing, foundByVeto.probabilities) < accuracyOf(vetoing, beforeByVeto.probabilities);
+    const taken = better && !vetoed && !costs;
     rungs.push(result(data, name, current, found, taken));
-    if (taken) [current, rung] = [found, name];
+    if (taken) [current, currentByVeto, rung] = [found, foundByVeto, name];
   };
   attempt('temperature', best(data, folds, [{ scale: 1 }]));
   const biases = BIAS_PULLS.map((bias) => ({ scale: 1, bias }));
@@ -86,9 +101,11 @@ export function climb(data: RegressionData): Learning {
   const least = Math.min(1, FEW / data.examples);
   const scales = [...new Set(WEIGHT_SCALES.map((scale) => Math.max(scale, least)))];
   const bias = biased ? { bias: BIAS_BESIDE_WEIGHTS } : {};
-  const weights = scales.map((scale) => ({ scale, weights: WEIGHT_PULL, ...bias }));
+  const pulls = data.targets === undefined ? [WEIGHT_PULL] : TAUGHT_WEIGHT_PULLS;
+  const weights = pulls.flatMap((pull) => scales.map((scale) => ({ scale, weights: pull, ...bias })));
   if (data.vectors !== undefined) attempt('weights', best(data, folds, weights));
-  return { rung, parameters: fitted(data, current), rungs, before: before.probabilities, after: current.probabilities };
+  const after = currentByVeto.probabilities;
+  return { rung, parameters: fitted(data, currentByVeto), rungs, before: before.probabilities, after };
 }
 
 /** The parameters fitted to all examples, at the temperature that was best for held-out ones. */
@@ -154,13 +171,18 @@ function best(data: RegressionData, folds: Int32Array, candidates: readonly Pull
 function judged(data: RegressionData, folds: Int32Array, pulls: Pulls | undefined, logits: Float64Array): HeldOut {
   const probabilities = logits.slice();
   for (let fold = 0; fold < FOLDS && pulls !== undefined; fold++) {
-    const temperature = temperatureOf(data, logits, (i) => folds[i] !== fold);
+    const temperature = temperatureOf(
+      data,
+      logits,
+      data.judges.filter((i) => folds[i] !== fold),
+    );
     const tempered = logits.map((value) => value / temperature);
     copyWhere(data, folds, fold, tempered, probabilities);
   }
-  const losses = toProbabilities(data, probabilities);
-  const temperature = pulls === undefined ? 1 : temperatureOf(data, logits, () => true);
-  return { pulls, temperature, probabilities, losses, logLoss: meanOf(losses) };
+  const all = toProbabilities(data, probabilities);
+  const losses = Float64Array.from(data.judges, (i) => all[i] as number);
+  const temperature = pulls === undefined ? 1 : temperatureOf(data, logits, data.judges);
+  return { pulls, temperature, logits, probabilities, losses, logLoss: meanOf(losses) };
 }
 
 function copyWhere(data: RegressionData, folds: Int32Array, fold: number, from: Float64Array, to: Float64Array): void {
@@ -169,14 +191,14 @@ function copyWhere(data: RegressionData, folds: Int32Array, fold: number, from: 
     if (folds[place % examples] === fold) to[place] = from[place] as number;
 }
 
-/** The temperature with the least loss on the examples that count, drawn a little towards 1. */
-function temperatureOf(data: RegressionData, logits: Float64Array, counts: (example: number) => boolean): number {
+/** The temperature with the least loss on some examples, drawn a little towards 1. */
+function temperatureOf(data: RegressionData, logits: Float64Array, some: Int32Array): number {
   const loss = (lnT: number): number => {
     const losses = toProbabilities(
       data,
       logits.map((value) => value / Math.exp(lnT)),
     );
-    return losses.reduce((sum, each, i) => (counts(i) ? sum + each : sum), lnT ** 2);
+    return some.reduce((sum, i) => sum + (losses[i] as number), lnT ** 2);
   };
   return Math.exp(goldenSection(loss, -2, 2, TEMPERATURE_STEPS));
 }
@@ -192,17 +214,17 @@ function result(data: RegressionData, rung: Rung, from: HeldOut, to: HeldOut, ta
   return { rung, logLoss: to.logLoss, accuracy: accuracyOf(data, to.probabilities), ...gainOf(from, to), taken };
 }
 
-/** Share of examples whose label has the highest probability. */
-function accuracyOf({ examples, choices, labels }: RegressionData, probabilities: Float64Array): number {
+/** Share of the judging examples whose label has the highest probability. */
+function accuracyOf({ examples, choices, labels, judges }: RegressionData, probabilities: Float64Array): number {
   let right = 0;
-  for (let i = 0; i < examples; i++) {
+  for (const i of judges) {
     const own = probabilities[(labels[i] as number) * examples + i] as number;
     let higher = false;
     for (let k = 0; k < choices && !higher; k++)
       higher = k !== labels[i] && (probabilities[k * examples + i] as number) >= own;
     if (!higher) right++;
   }
-  return right / examples;
+  return right / judges.length;
 }
 
 const RATIO = (Math.sqrt(5) - 1) / 2;

@@ -15,15 +15,25 @@ export interface ScoredExample {
   readonly probabilities: Float64Array;
   readonly vector: Float32Array | undefined;
   readonly label: number;
+  /** What a model said that the text is, over the choices, where that is why it has its label. */
+  readonly said?: Float64Array | undefined;
+  /** How many examples it counts as; 1 if undefined. */
+  readonly counts?: number | undefined;
+  /** Whether what is learned is judged by it. If none has true, all judge. */
+  readonly judges?: boolean | undefined;
+  /** Whether nothing may be worse on it. Where some have true, all figures and the temperature are of those alone. */
+  readonly vetoes?: boolean | undefined;
 }
 
-/** The result of learning. All figures are of held-out examples. */
+/** The result of learning. All figures are of held-out examples that judge, those of `rungs` also if others veto. */
 export interface Lesson {
   /** Undefined where the model as it is cannot be beaten by more than chance. */
   readonly record: LearnedRecord | undefined;
   readonly rungs: readonly RungResult[];
   readonly before: AnswerQuality;
   readonly after: AnswerQuality;
+  /** The answers to all examples in their order, each held out. */
+  readonly answers: readonly { readonly before: JudgedAnswer; readonly after: JudgedAnswer }[];
 }
 
 /**
@@ -42,11 +52,22 @@ export function learn(
     examples.map(({ probabilities }) => probabilities),
     examples.map(({ label }) => label),
     vectors.length === examples.length ? vectors : undefined,
+    {
+      targets: examples.map(({ said }) => said),
+      counts: examples.map(({ counts }) => counts),
+      judges: examples.map(({ judges }) => judges),
+      vetoes: examples.map(({ vetoes }) => vetoes),
+    },
   );
   const { rung, parameters, rungs, before, after } = climb(data);
-  const judged = (probabilities: Float64Array): readonly JudgedAnswer[] =>
-    examples.map(({ label }, i) => judge(choices, label, (k) => probabilities[k * examples.length + i] as number));
-  const [qualityBefore, qualityAfter] = [qualityOf(judged(before)), qualityOf(judged(after))];
+  const answers = examples.map(({ label }, i) => {
+    const by = (probabilities: Float64Array): JudgedAnswer =>
+      judge(choices, label, (k) => probabilities[k * examples.length + i] as number);
+    return { before: by(before), after: by(after) };
+  });
+  const judging = Array.from(data.vetoes ?? data.judges, (i) => answers[i] as (typeof answers)[number]);
+  const qualityBefore = qualityOf(judging.map((each) => each.before));
+  const qualityAfter = qualityOf(judging.map((each) => each.after));
   const record: LearnedRecord | undefined =
     rung === 'zero-shot'
       ? undefined
@@ -57,7 +78,7 @@ export function learn(
           after: figures(qualityAfter),
           learned_at: now.toISOString(),
         };
-  return { record, rungs, before: qualityBefore, after: qualityAfter };
+  return { record, rungs, before: qualityBefore, after: qualityAfter, answers };
 }
 
 /** The part of a learned state that decides, made from fitted parameters. Weights become bytes, row by row. */

@@ -5,7 +5,8 @@
  *
  * p are the model's probabilities and x its vector of the text. b and W are fitted, each pulled towards 0 (an L2
  * penalty), so that few examples change little and a choice without any is still decided by its name. a is given: if it
- * were fitted together with W, it would grow on what W has memorised.
+ * were fitted together with W, it would grow on what W has memorised. The loss of an example is -ln of its label's
+ * probability or, where a model said what it is, the cross-entropy with that model's distribution.
  */
 import { logOf } from '../domain/learned.ts';
 import { type LbfgsOptions, minimise } from './lbfgs.ts';
@@ -21,6 +22,26 @@ export interface RegressionData {
   readonly labels: Int32Array;
   /** Undefined for a family without vectors. */
   readonly vectors: VectorData | undefined;
+  /** What each example is, as distributions [choices, examples]; undefined if each is its label for certain. */
+  readonly targets: Float64Array | undefined;
+  /** How many examples each counts as in a fit. */
+  readonly counts: Float64Array;
+  /** The places of those by which fits are judged. */
+  readonly judges: Int32Array;
+  /** The places of those on which nothing may be worse; undefined if there are none. */
+  readonly vetoes: Int32Array | undefined;
+}
+
+/** What is known of examples beyond labels: a value, or undefined, for each. */
+export interface Circumstances {
+  /** Distributions over the choices; an example without one is its label for certain. */
+  readonly targets?: readonly (Float64Array | undefined)[];
+  /** 1 for those without. */
+  readonly counts?: readonly (number | undefined)[];
+  /** Fits are judged by those with true; by all if there are none. */
+  readonly judges?: readonly (boolean | undefined)[];
+  /** Nothing may be worse on those with true. */
+  readonly vetoes?: readonly (boolean | undefined)[];
 }
 
 /** The examples' vectors, centred. */
@@ -55,6 +76,7 @@ export function regressionData(
   probabilities: readonly Float64Array[],
   labels: readonly number[],
   vectors?: readonly Float32Array[],
+  { targets, counts, judges, vetoes }: Circumstances = {},
 ): RegressionData {
   const examples = probabilities.length;
   const choices = probabilities[0]?.length ?? 0;
@@ -62,13 +84,27 @@ export function regressionData(
   for (const [i, each] of probabilities.entries()) {
     for (let k = 0; k < choices; k++) logs[k * examples + i] = logOf(each[k] as number);
   }
+  const places = labels.map((_, i) => i);
+  const [judging = [], vetoing = []] = [judges, vetoes].map((are) => places.filter((i) => are?.[i] === true));
   return {
     examples,
     choices,
     logs,
     labels: Int32Array.from(labels),
     vectors: vectors === undefined ? undefined : vectorData(vectors),
+    targets: targets?.some((each) => each !== undefined) === true ? columnsOf(targets, labels, choices) : undefined,
+    counts: Float64Array.from(labels, (_, i) => counts?.[i] ?? 1),
+    judges: Int32Array.from(judging.length > 0 ? judging : places),
+    vetoes: vetoing.length > 0 ? Int32Array.from(vetoing) : undefined,
   };
+}
+
+function columnsOf(targets: readonly (Float64Array | undefined)[], labels: readonly number[], choices: number) {
+  const columns = new Float64Array(choices * labels.length);
+  for (const [i, label] of labels.entries()) {
+    for (let k = 0; k < choices; k++) columns[k * labels.length + i] = targets[i]?.[k] ?? (k === label ? 1 : 0);
+  }
+  return columns;
 }
 
 function vectorData(vectors: readonly Float32Array[]): VectorData {
@@ -99,8 +135,8 @@ export function logitsOf(data: RegressionData, at: Parameters): Float64Array {
   return z;
 }
 
-/** Replaces z by probabilities, example by example, and returns -ln of the probability of each example's label. */
-export function toProbabilities({ examples, choices, labels }: RegressionData, z: Float64Array): Float64Array {
+/** Replaces z by probabilities, example by example, and returns the loss of each example. */
+export function toProbabilities({ examples, choices, labels, targets }: RegressionData, z: Float64Array): Float64Array {
   const highest = new Float64Array(examples).fill(Number.NEGATIVE_INFINITY);
   const sums = new Float64Array(examples);
   for (let k = 0, place = 0; k < choices; k++) {
@@ -117,21 +153,30 @@ export function toProbabilities({ examples, choices, labels }: RegressionData, z
   for (let k = 0, place = 0; k < choices; k++) {
     for (let i = 0; i < examples; i++, place++) z[place] = (z[place] as number) / (sums[i] as number);
   }
-  return Float64Array.from(labels, (label, i) => -logOf(z[label * examples + i] as number));
+  if (targets === undefined) return Float64Array.from(labels, (label, i) => -logOf(z[label * examples + i] as number));
+  const losses = new Float64Array(examples);
+  for (let k = 0, place = 0; k < choices; k++) {
+    for (let i = 0; i < examples; i++, place++) {
+      const share = targets[place] as number;
+      if (share > 0) losses[i] = (losses[i] as number) - share * logOf(z[place] as number);
+    }
+  }
+  return losses;
 }
 
 /**
- * The parameters with the least loss and penalty over the examples with 1 in `counts`, and not 0. `from`: parameters to
+ * The parameters with the least loss and penalty over the examples with 1 in `taken`, and not 0. `from`: parameters to
  * begin at, which are not changed.
  */
 export function fitParameters(
   data: RegressionData,
-  counts: Int32Array,
+  taken: Int32Array,
   pulls: Pulls,
   effort: Effort = FINAL,
   from?: Parameters,
 ): Parameters {
-  const { examples, choices, labels, vectors } = data;
+  const { examples, choices, labels, vectors, targets } = data;
+  const counts = data.counts.map((count, i) => count * (taken[i] as number));
   const width = pulls.weights === undefined ? 0 : (vectors?.width ?? 0);
   const at = new Float64Array(1 + choices + choices * width);
   if (from !== undefined) at.set(from.subarray(0, at.length));
@@ -148,7 +193,8 @@ export function fitParameters(
     for (let i = 0; i < examples; i++) value += (counts[i] as number) * (losses[i] as number);
     for (let k = 0, place = 0; k < choices; k++) {
       for (let i = 0; i < examples; i++, place++) {
-        residuals[place] = (counts[i] as number) * ((p[place] as number) - (labels[i] === k ? 1 : 0));
+        const target = targets === undefined ? (labels[i] === k ? 1 : 0) : (targets[place] as number);
+        residuals[place] = (counts[i] as number) * ((p[place] as number) - target);
       }
     }
     gradient.fill(0);

@@ -1,0 +1,175 @@
+/** What is learned from a teacher's answers, and which texts it is asked about. */
+import test from 'ava';
+import { createLearned } from '../../src/domain/learned.ts';
+import { chooseTexts } from '../../src/learning/choose-texts.ts';
+import { judge, learn, type ScoredExample } from '../../src/learning/learn.ts';
+import { qualityOf } from '../../src/learning/quality.ts';
+import { fitParameters, regressionData } from '../../src/learning/regression.ts';
+import { learnTaught, type PooledText } from '../../src/learning/taught.ts';
+import { random } from '../support/random.ts';
+
+const CHOICES = ['a', 'b', 'c', 'd'];
+const FACTS = { model: 'm@r1', basis: 'basis' };
+const now = new Date(0);
+
+/** Texts whose vectors tell what they are, and of which the model says the right choice in the share `hits`. */
+function textsOf(count: number, { hits = 0.5, seed = 1 } = {}): readonly ScoredExample[] {
+  const next = random(seed);
+  return Array.from({ length: count }, () => {
+    const label = Math.floor(4 * next());
+    const vector = Float32Array.from({ length: 8 }, (_, j) => (j === label ? 1 : 0) + 0.6 * (next() - 0.5));
+    const said = next() < hits ? label : Math.floor(4 * next());
+    return { label, vector: vector.map((x) => x / Math.hypot(...vector)), probabilities: sureOf(said, 0.4) };
+  });
+}
+
+function sureOf(choice: number, confidence: number): Float64Array {
+  return Float64Array.from(CHOICES, (_, k) => (k === choice ? confidence : (1 - confidence) / 3));
+}
+
+/** What a teacher says that is right in the share `right`; its confidence says nothing. */
+function asked(texts: readonly ScoredExample[], right: number, confidence = 0.9): readonly PooledText[] {
+  const next = random(7);
+  return texts.map(({ probabilities, vector, label }) => {
+    const choice = next() < right ? label : (label + 1 + Math.floor(3 * next())) % 4;
+    return { probabilities, vector, word: { said: sureOf(choice, confidence) } };
+  });
+}
+
+const rightOf = (record: Parameters<typeof createLearned>[0] | undefined, texts: readonly ScoredExample[]): number => {
+  const state = record === undefined ? undefined : createLearned(record);
+  const right = texts.filter(({ probabilities, vector, label }) => {
+    const decided = state?.decide(probabilities, vector) ?? probabilities;
+    return decided.indexOf(Math.max(...decided)) === label;
+  });
+  return right.length / texts.length;
+};
+
+test('a label that is certain is the same as the distribution that says so, bit for bit', (t) => {
+  const texts = textsOf(60);
+  const dataOf = (circumstances: Parameters<typeof regressionData>[3]) =>
+    regressionData(
+      texts.map(({ probabilities }) => probabilities),
+      texts.map(({ label }) => label),
+      texts.map(({ vector }) => vector as Float32Array),
+      circumstances,
+    );
+  const fittedTo = (data: ReturnType<typeof regressionData>) =>
+    fitParameters(data, new Int32Array(60).fill(1), { scale: 0.5, bias: 1, weights: 0.15 });
+  const targets = texts.map(({ label }) => sureOf(label, 1));
+  t.deepEqual(fittedTo(dataOf({ targets, counts: texts.map(() => 1) })), fittedTo(dataOf({})));
+});
+
+test('an example that counts twice is as two in a fit', (t) => {
+  const data = textsOf(40);
+  const twice = learn([...data, ...data], CHOICES, FACTS, now);
+  const heavy = learn(
+    data.map((each) => ({ ...each, counts: 2 })),
+    CHOICES,
+    FACTS,
+    now,
+  );
+  // The contrast and the folds see other numbers of examples; the fits are nearly the same.
+  t.is(heavy.record?.rung, twice.record?.rung);
+  t.true(
+    Math.abs(rightOf(heavy.record, textsOf(500, { seed: 3 })) - rightOf(twice.record, textsOf(500, { seed: 3 }))) <
+      0.02,
+  );
+});
+
+test('the pupil of a teacher that errs at random is right more often than its teacher', (t) => {
+  const unseen = textsOf(1000, { seed: 5 });
+  const before = rightOf(undefined, unseen);
+  for (const right of [0.7, 0.9]) {
+    const taught = learnTaught({ pool: asked(textsOf(400), right), people: [], sure: 0.5 }, CHOICES, FACTS);
+    const after = rightOf(taught?.lesson.record, unseen);
+    t.true(after > Math.max(right, before), `${right}: ${before} to ${after}`);
+    t.is(taught?.byPeople, false);
+    t.is(taught?.answers, 400);
+    t.true((taught?.withTeacher.after ?? 0) > (taught?.withTeacher.before ?? 0));
+  }
+});
+
+test('a teacher who knows nothing teaches nothing, and unsure answers are not learned from', (t) => {
+  const none = learnTaught({ pool: asked(textsOf(400), 0.25), people: [], sure: 0.5 }, CHOICES, FACTS);
+  t.true(
+    rightOf(none?.lesson.record, textsOf(1000, { seed: 5 })) >= rightOf(undefined, textsOf(1000, { seed: 5 })) - 0.01,
+  );
+  t.is(learnTaught({ pool: asked(textsOf(400), 0.9, 0.4), people: [], sure: 0.5 }, CHOICES, FACTS), undefined);
+});
+
+test('people have a veto: what agrees with the teacher and not with them is not taken', (t) => {
+  const people = textsOf(60, { seed: 11, hits: 0.9 });
+  // It says the choice after the right one, always.
+  const wrong = textsOf(300, { hits: 0.9 }).map(({ probabilities, vector, label }) => ({
+    ...{ probabilities, vector },
+    word: { said: sureOf((label + 1) % 4, 0.95) },
+  }));
+  const fooled = learnTaught({ pool: wrong, people: [], sure: 0.5 }, CHOICES, FACTS);
+  t.true(rightOf(fooled?.lesson.record, textsOf(500, { seed: 5 })) < 0.5);
+  const judged = learnTaught({ pool: wrong, people, sure: 0.5 }, CHOICES, FACTS);
+  t.like(judged, { byPeople: true, labels: 60, answers: 300 });
+  const unseen = textsOf(500, { seed: 5, hits: 0.9 });
+  t.true(rightOf(judged?.lesson.record, unseen) >= rightOf(undefined, unseen) - 0.01);
+  // A teacher that is right is not vetoed, and confidences are those of being right: here it is always .7 sure.
+  const sound = asked(textsOf(300), 0.9, 0.7);
+  const eceOf = (labels: readonly ScoredExample[]): number => {
+    const { lesson } = learnTaught({ pool: sound, people: labels, sure: 0.5 }, CHOICES, FACTS) ?? {};
+    const state = createLearned(lesson?.record as NonNullable<NonNullable<typeof lesson>['record']>);
+    const judged = unseen.map(({ probabilities, vector, label }) => {
+      const decided = state.decide(probabilities, vector);
+      return judge(CHOICES, label, (k) => decided[k] as number);
+    });
+    return qualityOf(judged).ece;
+  };
+  t.true(eceOf([]) > 0.15, `${eceOf([])}`);
+  t.true(eceOf(people) < 0.1, `${eceOf(people)}`);
+  // A person's label in place of an answer counts as one of people's.
+  const corrected = wrong.map((each, place) => ({
+    ...each,
+    word: place < 40 ? { ...each.word, corrected: place % 4 } : each.word,
+  }));
+  t.like(learnTaught({ pool: corrected, people: [], sure: 0.5 }, CHOICES, FACTS), {
+    byPeople: true,
+    labels: 40,
+    answers: 260,
+  });
+});
+
+test('half of the chosen texts come as they are, the others are doubtful and of every answer; more only adds', (t) => {
+  const next = random(2);
+  // One answer in forty is of the rare kind, and the doubt of each text differs.
+  const texts = Array.from({ length: 400 }, (_, i) => ({
+    probabilities: sureOf(i % 40 === 39 ? 3 : i % 3, 0.3 + 0.6 * next()),
+  }));
+  const none = texts.map(() => false);
+  const some = chooseTexts(texts, none, 40);
+  t.is(new Set(some).size, 40);
+  t.deepEqual(chooseTexts(texts, none, 80).slice(0, 40), some);
+  // Everything up to the twentieth text that came as it is was taken.
+  const taken = new Set(some);
+  const sampled = none.findIndex((_, place) => !taken.has(place));
+  t.true(sampled >= 20, `${sampled}`);
+  const promising = some.filter((_, place) => place % 2 === 1);
+  const meanOf = (places: readonly number[]): number =>
+    places.reduce((sum, place) => sum + Math.max(...(texts[place]?.probabilities ?? [])), 0) / places.length;
+  t.true(meanOf(promising) < meanOf([...texts.keys()]) - 0.1);
+  t.true(promising.filter((place) => place % 40 === 39).length >= 3);
+  // What was taken before is not taken again, and all that are left are fewer than are wanted.
+  const before = texts.map((_, place) => taken.has(place));
+  const rest = chooseTexts(texts, before, 1000);
+  t.is(new Set([...rest, ...some]).size, 400);
+  t.is(rest.length, 360);
+
+  // Texts that are unlike those before come first.
+  const vectors = Array.from({ length: 30 }, (_, i) => ({
+    probabilities: sureOf(0, 0.4),
+    vector: Float32Array.from({ length: 6 }, (_, j) => Number(j === (i < 25 ? 0 : i - 24))),
+  }));
+  const unlike = chooseTexts(
+    vectors,
+    vectors.map(() => false),
+    10,
+  );
+  t.deepEqual(unlike.filter((_, place) => place % 2 === 1).toSorted(), [25, 26, 27, 28, 29]);
+});
