@@ -16,6 +16,7 @@ import { overview, page } from './help.ts';
 import { KEY_COMMANDS } from './keys/keys.ts';
 import { EVALUATE_COMMAND } from './learn/evaluate.ts';
 import { LEARN_COMMAND } from './learn/learn.ts';
+import { TEACH_COMMAND } from './learn/teach.ts';
 import { MCP_COMMAND } from './mcp.ts';
 import { MOCK_COMMAND } from './mock.ts';
 import { ADD_COMMAND } from './models/adding.ts';
@@ -29,6 +30,7 @@ export const COMMANDS: readonly Command[] = [
   CATALOG_SHOW_COMMAND,
   ...CATALOG_DESCRIPTION_COMMANDS,
   LEARN_COMMAND,
+  TEACH_COMMAND,
   EVALUATE_COMMAND,
   ...BACKUP_COMMANDS,
   ...MODEL_COMMANDS,

@@ -4,6 +4,7 @@
  * line `sep=…` names, or else the one that the header has most of. A broken record becomes an entry with the problem,
  * and those after it are still read: after a quote that is not closed, from the next line on.
  */
+import { appendFileSync, createReadStream, existsSync, statSync, truncateSync } from 'node:fs';
 import type { Parsed } from '../../domain/settings.ts';
 import { option, UsageError } from '../command.ts';
 import { type CsvStyle, createCsvReader } from './csv.ts';
@@ -69,6 +70,40 @@ export function entriesOf(text: string): readonly Entry[] {
 export async function* entriesIn(pieces: AsyncIterable<Uint8Array>, reader: RecordReader): AsyncGenerator<Entry> {
   for await (const line of linesOf(pieces)) yield* reader.push(line);
   yield* reader.end();
+}
+
+/**
+ * The records of a file of JSON lines that a command adds to; none if there is no such file. Leaves the file ready for
+ * the next line: without an incomplete last one. Throws Error for a line that is not a record.
+ */
+export async function* addedTo(file: string): AsyncGenerator<{ readonly line: number; readonly value: Fields }> {
+  let kept = 0;
+  for await (const { line, read, whole, end } of existsSync(file)
+    ? entriesIn(createReadStream(file), createRecordReader())
+    : []) {
+    if ('value' in read) yield { line, value: read.value };
+    else if (whole) throw new Error(`${file}, line ${line}: ${read.problem}`);
+    else truncateSync(file, kept);
+    if ('value' in read && !whole) appendFileSync(file, '\n');
+    kept = end;
+  }
+}
+
+/** Adds a line to such a file, whole or not at all. Returns where it begins and where it ends, in bytes. */
+export function addTo(file: string, fields: Fields): readonly [begin: number, end: number] {
+  const size = sizeOf(file);
+  try {
+    appendFileSync(file, `${JSON.stringify(fields)}\n`);
+  } catch (error) {
+    if (sizeOf(file) > size) truncateSync(file, size);
+    throw error;
+  }
+  return [size, sizeOf(file)];
+}
+
+/** The bytes of a file; 0 if there is none. */
+export function sizeOf(file: string): number {
+  return existsSync(file) ? statSync(file).size : 0;
 }
 
 const NO_OBJECT = 'is not a JSON object';

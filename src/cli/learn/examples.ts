@@ -73,6 +73,7 @@ export function readExamples(
   { ownChoices = false, instruction, separator, fields = USUAL_FIELDS }: ExampleOptions = {},
 ): ExampleFile {
   const problems: LineProblem[] = [];
+  let answered = 0;
   const texts: Pick<Example, 'line' | 'input' | 'instruction'>[] = [];
   const examples: Example[] = [];
   const { entries, form } = recordsOf(text, separator);
@@ -92,6 +93,11 @@ export function readExamples(
     >;
     const given = ownChoices ? read.value.choices : undefined;
     const missing = Object.entries(example).filter(([, value]) => typeof value !== 'string' || value === '');
+    const { choice, error } = read.value;
+    if ((label ?? '') === '' && (choice ?? error ?? '') !== '') {
+      answered++;
+      continue;
+    }
     if (!missing.some(([part]) => part !== 'label')) texts.push({ line, ...example });
     if (missing.length > 0) problems.push({ line, problem: missingProblem(missing, fields) });
     else if (given !== undefined && !areChoices(given))
@@ -100,7 +106,9 @@ export function readExamples(
       examples.push({ line, ...example, ...(given === undefined ? {} : { choices: given.toSorted() }) });
     else problems.push({ line, problem: labelProblem(example.label, given ?? choices) });
   }
-  return { problems, texts, ...distinct(examples, choices) };
+  const { notes, ...kept } = distinct(examples, choices);
+  const left = `${answered} lines have an answer or an error and no label; left out ('umpire review' gives them one)`;
+  return { problems, texts, ...kept, notes: answered === 0 ? notes : [left, ...notes] };
 }
 
 /** Problems as lines for the operator, ordered by their place in the file; those of no line, 0, come first. */

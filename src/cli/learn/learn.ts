@@ -74,7 +74,7 @@ export const LEARN_COMMAND: Command = {
       // Without --keep-examples the kept ones are deleted: they would be taken for those of this lesson.
       const others = values['keep-examples'] === true ? exampleLines(examples.examples) : '';
       const keep = values.refresh === true ? undefined : others;
-      await teach(catalogs, owner, found, examples, keep, terminal);
+      await learnFrom({ catalogs, owner, found, terminal }, examples, keep);
     });
   },
 };
@@ -87,15 +87,9 @@ async function forget(catalogs: CatalogStore, owner: string, found: StampedCatal
   terminal.out(`${id}: has forgotten; every server decides zero-shot within a second`);
 }
 
-async function teach(
-  catalogs: CatalogStore,
-  owner: string,
-  found: StampedCatalog,
-  file: ExampleFile,
-  keep: string | undefined,
-  terminal: Terminal,
-): Promise<void> {
-  const { record } = found;
+async function learnFrom(where: LearningCatalog, file: ExampleFile, keep: string | undefined): Promise<void> {
+  const { terminal } = where;
+  const { record } = where.found;
   const { examples } = file;
   await withOwnEngine(terminal, record.model, async (engine) => {
     const problems = [...(await engine.problemsOf(file))];
@@ -103,17 +97,31 @@ async function teach(
     if (examples.length < MIN_EXAMPLES) problems.push(few);
     if (problems.length > 0) throw new Error(`${problems.join('\n')}\nnothing was changed`);
     terminal.out(`deciding ${examples.length} examples with ${engine.name}`);
-    const lesson = await lessonOf(engine, record, examples);
-    for (const line of lessonLines(lesson)) terminal.out(line);
-    if (lesson.record === undefined)
-      throw new Error(
-        'nothing beats the model as it is by more than chance; nothing was changed. More examples may tell',
-      );
-    const { rung, digest } = lesson.record;
-    await replaceCatalog(catalogs, owner, found, taught(record, lesson), keep);
-    const end = 'every server decides by it within a second';
-    terminal.out(`${record.id}: learned ${rung} for ${engine.name}, digest ${digest}; ${end}`);
+    await keepLesson(where, await lessonOf(engine, record, examples), keep);
   });
+}
+
+/** The catalog that learns, and where it says what it learns. */
+export type LearningCatalog = Omit<CatalogChange, 'forget'>;
+
+/**
+ * Prints a lesson and writes it to the catalog. Throws Error if nothing helps, or if the catalog was changed or deleted
+ * meanwhile. `keep`: the examples to keep beside it; undefined leaves those that are there.
+ */
+export async function keepLesson(
+  { catalogs, owner, found, terminal }: LearningCatalog,
+  lesson: Lesson,
+  keep?: string,
+): Promise<void> {
+  for (const line of lessonLines(lesson)) terminal.out(line);
+  if (lesson.record === undefined)
+    throw new Error(
+      'nothing beats the model as it is by more than chance; nothing was changed. More examples may tell',
+    );
+  const { rung, digest, model } = lesson.record;
+  await replaceCatalog(catalogs, owner, found, taught(found.record, lesson), keep);
+  const end = 'every server decides by it within a second';
+  terminal.out(`${found.record.id}: learned ${rung} for ${model}, digest ${digest}; ${end}`);
 }
 
 /** `--forget`, for the commands that change a catalog. */
@@ -231,7 +239,7 @@ function withoutLearned({ calibrations: _, additions, ...record }: CatalogRecord
 }
 
 /** The results of a lesson on held-out examples, as lines for a terminal. */
-function lessonLines({ rungs, before, after, record }: Lesson): readonly string[] {
+export function lessonLines({ rungs, before, after, record }: Lesson): readonly string[] {
   const figures = (title: string, quality: AnswerQuality): readonly string[] => [
     title,
     ...[...figureLines(quality), ...thresholdLines(quality)].map((line) => `  ${line}`),

@@ -30,6 +30,17 @@ export interface OwnEngine {
    * with a line for each text that was refused.
    */
   scoreAll(texts: readonly NumberedText[], choices: readonly string[]): Promise<readonly Scored[]>;
+  /**
+   * Scores texts, and tells `heard` the outcome of each as it comes: its scores, why the model does not take it, or the
+   * engine's error. Begins no more once the signal is aborted or `heard` throws, and throws the same when those in
+   * progress have ended.
+   */
+  scoreEach(
+    texts: readonly NumberedText[],
+    choices: readonly string[],
+    heard: (place: number, outcome: Scored | LineProblem | Error) => void,
+    signal?: AbortSignal,
+  ): Promise<void>;
   /** The texts that are too long to be choices of the model, each with its number of tokens. */
   tooLong(texts: readonly string[]): Promise<ReadonlyMap<string, number>>;
 }
@@ -59,8 +70,8 @@ export async function withOwnEngine<T>(
     inferenceServers: inferenceServersOf(terminal),
     logger: { ...SILENT_LOG, debug: () => {} },
   });
-  const terms = () => ({
-    signal: AbortSignal.timeout(DECISION_MS),
+  const terms = (signal: AbortSignal[] = []) => ({
+    signal: AbortSignal.any([AbortSignal.timeout(DECISION_MS), ...signal]),
     deadline: performance.now() + DECISION_MS,
     tenant: 'operator',
     keyed: true,
@@ -68,29 +79,37 @@ export async function withOwnEngine<T>(
   try {
     const revision = await readyRevision(engine, model);
     const job = { model: revision.id, revision: revision.revision };
+    const scoreEach: OwnEngine['scoreEach'] = (texts, choices, heard, signal) =>
+      inLanes(texts, 2 * engines, async ({ line, input, instruction, choices: own = choices }, place) => {
+        signal?.throwIfAborted();
+        const asked = terms(signal === undefined ? [] : [signal]);
+        const outcome = await engine
+          .score({ ...job, input, instruction, choices: own, vector: true }, asked)
+          .catch((error: Error) => error);
+        if (outcome instanceof Error) signal?.throwIfAborted();
+        if ('kind' in outcome && outcome.kind === 'choice_too_long')
+          throw new Error(`a choice has more tokens than the model takes: ${JSON.stringify(outcome.choice)}`);
+        if (outcome instanceof Error || outcome.kind === 'scored') {
+          heard(place, outcome);
+          return;
+        }
+        const tokens = `${outcome.atLeast ? 'more than ' : ''}${outcome.tokens}`;
+        heard(place, { line, problem: `has ${tokens} tokens, the model takes at most ${outcome.limit}` });
+      });
     const scoreAll = async (texts: readonly NumberedText[], choices: readonly string[]) => {
       const scored = new Array<Scored>(texts.length);
       const problems: LineProblem[] = [];
-      let next = 0;
-      const lane = async (): Promise<void> => {
-        for (let place = next++; place < texts.length; place = next++) {
-          const { line, input, instruction, choices: own = choices } = texts[place] as NumberedText;
-          const outcome = await engine.score({ ...job, input, instruction, choices: own, vector: true }, terms());
-          if (outcome.kind === 'scored') scored[place] = outcome;
-          else if (outcome.kind === 'choice_too_long')
-            throw new Error(`a choice has more tokens than the model takes: ${JSON.stringify(outcome.choice)}`);
-          else {
-            const tokens = `${outcome.atLeast ? 'more than ' : ''}${outcome.tokens}`;
-            problems.push({ line, problem: `has ${tokens} tokens, the model takes at most ${outcome.limit}` });
-          }
-        }
-      };
-      await Promise.all(Array.from({ length: 2 * engines }, lane));
+      await scoreEach(texts, choices, (place, outcome) => {
+        if (outcome instanceof Error) throw outcome;
+        if ('problem' in outcome) problems.push(outcome);
+        else scored[place] = outcome;
+      });
       return { scored, problems };
     };
     return await work({
       name: `${revision.id}@${revision.revision}`,
       revision,
+      scoreEach,
       problemsOf: async ({ problems, texts }) => problemLines([...problems, ...(await scoreAll(texts, [])).problems]),
       async scoreAll(texts, choices) {
         // An inference server may count tokens otherwise than the package's tokenizer, so problemsOf() may miss these.
@@ -118,6 +137,24 @@ export async function withOwnEngine<T>(
 async function stepsOf(modelsDir: string, model: string): Promise<readonly string[]> {
   const packages = await listPackages(modelsDir);
   return packages.flatMap(({ id, revision, steps }) => (model === id || model === `${id}@${revision}` ? steps : []));
+}
+
+/**
+ * Works on things, so many at a time. Begins no more once one has failed, and throws what that threw when those in
+ * progress have ended.
+ */
+async function inLanes<T>(things: readonly T[], lanes: number, work: (thing: T, place: number) => Promise<void>) {
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    for (let place = next++; place < things.length; place = next++) await work(things[place] as T, place);
+  };
+  const all = Array.from({ length: lanes }, () =>
+    lane().finally(() => {
+      next = things.length;
+    }),
+  );
+  await Promise.allSettled(all);
+  await Promise.all(all);
 }
 
 async function readyRevision(engine: Engine, model: string): Promise<ModelRevision> {
