@@ -6,6 +6,8 @@
 import { once } from 'node:events';
 import { addAbortSignal } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import type { Page } from './cli/command.ts';
+import { showPage } from './cli/review/screen.ts';
 import { runCommand } from './cli/run.ts';
 import { visible } from './visible.ts';
 
@@ -43,6 +45,9 @@ process.exitCode = await runCommand(process.argv.slice(2), {
   interrupted: async () => {
     await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
   },
+  ...(process.stdin.isTTY && process.stdout.isTTY
+    ? { screen: (page: Page, signal: AbortSignal) => showPage(process.stdin, process.stdout, page, signal) }
+    : {}),
 });
 // An open standard input would keep the process alive although nobody reads it any more.
 if (reads) process.stdin.destroy();

@@ -20,6 +20,25 @@ export interface Terminal {
   pieces(signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** Resolves when the operator asks the command to end: SIGINT or SIGTERM. */
   interrupted(): Promise<void>;
+  /**
+   * Shows a page, and gives it the keys that are pressed, until it ends; throws the signal's reason once it is aborted.
+   * Leaves the terminal as it was. Undefined unless standard input and output are a terminal.
+   */
+  readonly screen?: (page: Page, signal: AbortSignal) => Promise<void>;
+}
+
+/** A key: what it types, if anything, and the name that `node:readline` has for it. */
+export interface Key {
+  readonly text: string;
+  readonly name: string;
+}
+
+/** What a whole terminal shows. */
+export interface Page {
+  /** Its lines, of which none is wider than the columns and all together are not more than the rows. */
+  lines(columns: number, rows: number): readonly string[];
+  /** Returns false when the page has ended. */
+  press(key: Key): boolean;
 }
 
 /** One option: how it is parsed, and what the command's help page says about it. */

@@ -17,7 +17,7 @@ const KEYS_OF_CALLERS: Readonly<Record<string, string>> = {
 /** The groups of the list of commands, each with a pattern of its commands' names. */
 const GROUPS: readonly (readonly [title: string, prefix: RegExp])[] = [
   ['Keys', /^keys /],
-  ['Catalogs', /^catalogs |^learn$|^teach$|^evaluate$/],
+  ['Catalogs', /^catalogs |^learn$|^teach$|^review$|^evaluate$/],
   ['The store', /^backup$|^restore$/],
   ['Models', /^models /],
   ['For those who call a service', /^ask$|^decide$|^bridge$|^mcp$|^mock$|^conformance$/],

@@ -22,6 +22,7 @@ import { MOCK_COMMAND } from './mock.ts';
 import { ADD_COMMAND } from './models/adding.ts';
 import { MODEL_COMMANDS } from './models/models.ts';
 import { PACK_COMMAND } from './models/packing.ts';
+import { REVIEW_COMMAND } from './review/review.ts';
 
 /** Every command of `umpire`. */
 export const COMMANDS: readonly Command[] = [
@@ -31,6 +32,7 @@ export const COMMANDS: readonly Command[] = [
   ...CATALOG_DESCRIPTION_COMMANDS,
   LEARN_COMMAND,
   TEACH_COMMAND,
+  REVIEW_COMMAND,
   EVALUATE_COMMAND,
   ...BACKUP_COMMANDS,
   ...MODEL_COMMANDS,

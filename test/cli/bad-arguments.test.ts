@@ -54,6 +54,8 @@ for (const [args, problem] of [
   ['teach --owner a --catalog c x', /--catalog ID and --teacher MODEL are needed/],
   ['teach --owner a --catalog c --teacher m --budget 0 x', /--budget: must be a whole number from 1 to 10000/],
   ['teach --owner a --catalog c --teacher m --sure 1 x', /--sure: must be between 0 and 1/],
+  ['review', /FILE is missing/],
+  ['review x', /--plain reads line by line/],
   ['evaluate --url http://a --owner a --catalog c x', /--catalog with --owner or --url, or --model and --choices/],
   ['ask', /TEXT is missing/],
   ['ask text a b', /--question TEXT is needed/],
