@@ -21,6 +21,7 @@ const benchmarks: Readonly<
   replicas: () => import('./replicas/run.ts'),
   'two-stage': () => import('./two-stage/run.ts'),
   learn: () => import('./learn/run.ts'),
+  teach: () => import('./teach/run.ts'),
   remote: () => import('./remote/run.ts'),
   cascade: () => import('./cascade/run.ts'),
   bridge: () => import('./bridge/run.ts'),

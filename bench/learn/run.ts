@@ -215,7 +215,8 @@ function drawOf(line: string): readonly Draw[] {
   }
 }
 
-async function readyRevision(engine: Engine, model: string): Promise<string> {
+/** The revision that the model's plain name means, once it is ready. @throws Error if there is none. */
+export async function readyRevision(engine: Engine, model: string): Promise<string> {
   for (;;) {
     const found = engine.models().find(({ id, isDefault }) => id === model && isDefault);
     if (found === undefined) throw new Error(`there is no model ${model}`);
