@@ -191,10 +191,11 @@ function protobufDifference(body: Buffer): string | undefined {
 }
 
 const target = await startTarget(values.checkout, {
-  UMPIRE_RATE_ANONYMOUS: 'off',
-  UMPIRE_REQUEST_RATE: 'off',
-  UMPIRE_CONNECTION_RATE: 'off',
-  ...Object.fromEntries(['ANONYMOUS', 'KEY', 'ALL'].map((kind) => [`UMPIRE_BODIES_${kind}`, 'off'])),
+  ...Object.fromEntries(
+    ['RATE_ANONYMOUS', 'REQUEST_RATE', 'LOOKUP_RATE', 'RESET_RATE', 'CONNECTION_RATE']
+      .concat(['ANONYMOUS', 'KEY', 'ALL'].map((kind) => `BODIES_${kind}`))
+      .map((setting) => [`UMPIRE_${setting}`, 'off']),
+  ),
 });
 const bridge = form === undefined ? undefined : await startBridge(values.checkout, target.port);
 const port = bridge?.port ?? target.port;
