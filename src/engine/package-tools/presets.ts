@@ -16,7 +16,7 @@ const DOCUMENTS = { shape: 'documents' } as const;
 /** Scores of which the logit is taken here: if a server returns others, the check says so. */
 const PROBABILITIES = { ...DOCUMENTS, scores: 'probability' } as const;
 /** Newer models refuse the older name of the field. */
-const OPENAI_CHAT = { ...REFUSES, limit: 'max_completion_tokens' } as const;
+const OPENAI_CHAT = { ...REFUSES, max_tokens_field: 'max_completion_tokens' } as const;
 /** An encoder or a cross-encoder as exporters name its tensors. */
 const EXPORTED: JsonObject = {
   inputs: ['ids', 'mask'].map((holds) => ({

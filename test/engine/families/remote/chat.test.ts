@@ -232,7 +232,7 @@ test('the options say what is wrong with them', (t) => {
   const sound = { ...usual, server: { address: '127.0.0.1:1' } };
   const problemsWith = (changed: object) => problemsOf(readChatOptions, { ...sound, ...changed });
   t.deepEqual(problemsWith({}), []);
-  t.deepEqual(problemsWith({ model: undefined, scores: 'choice', limit: 'max_completion_tokens' }), []);
+  t.deepEqual(problemsWith({ model: undefined, scores: 'choice', max_tokens_field: 'max_completion_tokens' }), []);
   const { templates } = usual as { readonly templates?: object };
   for (const [changed, problem] of [
     [{ scores: 'probability' }, 'options.scores must match'],
@@ -246,7 +246,7 @@ test('the options say what is wrong with them', (t) => {
     [{ templates: { ...templates, system: '{letter}' } }, 'options.templates.user must not mention {letter}'],
     [{ templates: { ...templates, choice: '{choice}' } }, 'options.templates.choice must mention {letter}'],
     [{ templates: { ...templates, assistant: 'A' } }, 'options.templates.assistant is unknown'],
-    [{ limit: 'tokens' }, 'options.limit must match'],
+    [{ max_tokens_field: 'tokens' }, 'options.max_tokens_field must match'],
     [{ body: [] }, 'options.body must be an object'],
     [{ body: { messages: [] } }, 'options.body.messages cannot be changed'],
     [{ body: { n: 2 } }, 'options.body.n cannot be changed'],

@@ -59,7 +59,7 @@ const ANSWER_TOKENS = 32;
 
 /** The body of a request, as JSON. */
 function chatBody(premise: Premise, choices: readonly ReadChoice[], options: ChatOptions): string {
-  const { model, scores, system, user, limit, body } = options;
+  const { model, scores, system, user, maxTokensField, body } = options;
   const lines = choices.map((choice, i) => fill(options.choice, { choice, letter: { text: LETTERS[i] as string } }));
   const texts = { ...textsOf(premise), choices: { text: lines.join('\n') } };
   const messages = [
@@ -68,8 +68,8 @@ function chatBody(premise: Premise, choices: readonly ReadChoice[], options: Cha
   ];
   const asked =
     scores === 'choice'
-      ? { [limit]: ANSWER_TOKENS, response_format: answerFormat([...LETTERS].slice(0, choices.length)) }
-      : { [limit]: 1, logprobs: true, top_logprobs: LETTERS.length };
+      ? { [maxTokensField]: ANSWER_TOKENS, response_format: answerFormat([...LETTERS].slice(0, choices.length)) }
+      : { [maxTokensField]: 1, logprobs: true, top_logprobs: LETTERS.length };
   const all = { ...(model !== undefined && { model }), messages, temperature: 0, stream: false, ...asked, ...body };
   return JSON.stringify(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null)));
 }
@@ -211,8 +211,8 @@ function answerOf(content: string): string {
 //       "templates": { "system": the first message, which may be left out, and "user": the other; with {input} and
 //                 {choices} in one of them, and {instruction}; "choice": a line of {choices}, with {letter} and
 //                 {choice} },
-//       "limit": the field that bounds the tokens of an answer: "max_tokens" or "max_completion_tokens". May be left
-//                out: "max_tokens",
+//       "max_tokens_field": the field that bounds the tokens of an answer: "max_tokens" or "max_completion_tokens".
+//                 May be left out: "max_tokens",
 //       "body": fields that are laid over those of every request; null takes one out. May be left out }
 //
 // With `"cuts": "silently"` the package must have a `tokenizer`, and its `limits` decide: what they allow, all choices
@@ -228,7 +228,7 @@ interface ChatOptions extends RemoteOptions {
   readonly system: string;
   readonly user: string;
   readonly choice: string;
-  readonly limit: string;
+  readonly maxTokensField: string;
   readonly body: JsonObject;
 }
 
@@ -264,7 +264,7 @@ function optionsOf(fields: Checker): ChatOptions {
     scores: text('scores', /^(logprobs|choice)$/) === 'choice' ? 'choice' : 'logprobs',
     rotations: readTurns(fields, 'rotations'),
     ...{ system, user, choice },
-    limit: text('limit', /^max_(completion_)?tokens$/) ?? 'max_tokens',
+    maxTokensField: text('max_tokens_field', /^max_(completion_)?tokens$/) ?? 'max_tokens',
     body: Object.fromEntries(over?.fields.map((field) => [field, over.value(field)]) ?? []),
   };
   templates.refuseOthers();
