@@ -55,10 +55,13 @@ export const encoderServer = async (
   return await startHttpModelServer(t, embeddingsDialect({ ...usual, tooLong: 'vllm', ...served }));
 };
 
+/** What the models of decision and chat servers make of their encoder. */
+export const DECIDER = { jointWeight: 0.25, temperature: 0.05 } as const;
+
 /** A decision server. */
 export const decisionServer = async (t: ExecutionContext, served: Partial<SystemOneServed> = {}) => {
   const usual = { encoder: await createEncoder(), model: 'nimble', options: 26, maxTokens: 1200, decimals: 4 };
-  const dialect = { variant: 'systemone', jointWeight: 0.25, temperature: 0.05 } as const;
+  const dialect = { variant: 'systemone', ...DECIDER } as const;
   return await startHttpModelServer(t, systemOneDialect({ ...usual, ...dialect, ...served }));
 };
 

@@ -74,6 +74,7 @@ test.serial('listed, unavailable and ready again; counted, timed, and silent abo
   const text = await samples();
   t.regex(text, /umpire_inference_calls_total\{model="remote@r1",outcome="answered"\} [1-9]/);
   t.regex(text, /umpire_inference_rows_total\{model="remote@r1"\} [1-9]/);
+  t.regex(text, /umpire_inference_tokens_total\{model="remote@r1",direction="in"\} 0/);
   t.regex(text, /umpire_inference_decisions_limit\{model="remote@r1"\} 8/);
   t.regex(text, /umpire_model_ready\{model="remote@r1"\} 1/);
 });

@@ -7,11 +7,13 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { SERVER_NAMES } from '../../../src/engine/package-tools/presets.ts';
 import { RERANK_SERVERS } from '../../engine/support/http-models/rerank.ts';
+import { probabilitiesOf } from '../../engine/support/http-models/system-one.ts';
+import { createEncoder } from '../../engine/support/http-models/text-models.ts';
 import { startInferenceServer } from '../../engine/support/inference-server.ts';
 import { onnxModel } from '../../engine/support/onnx.ts';
 import { encoderGraph, entailmentGraph, tokenId, writePackage } from '../../engine/support/packages.ts';
 import { makeCertificate } from '../../support/certificates.ts';
-import { chatServer, decisionServer, encoderServer, rerankServer, sceneOf } from '../../support/models-add.ts';
+import { chatServer, DECIDER, decisionServer, encoderServer, rerankServer, sceneOf } from '../../support/models-add.ts';
 import { runUmpire } from '../../support/terminal.ts';
 
 test.serial('of text-embeddings-inference: what the preset and usual limits write, and the check of it', async (t) => {
@@ -203,15 +205,16 @@ test.serial(
     const asked = ['--server', 'litellm', '--model', 'nimble'];
     const unlisted = await add(server, ...asked);
     t.regex(unlisted.err, /the answer has no log-probabilities; "scores": "choice" does without them/);
-    // Of 24 answers 18 are right.
-    const examples = Array.from({ length: 24 }, (_, i) => {
-      const words = ['abc', 'xyz', 'mno'];
-      return {
-        input: words[i % 3]?.repeat(1 + i / 3),
-        instruction: 'which',
-        label: words[(i % 4 === 0 ? i + 1 : i) % 3],
-      };
-    });
+    // Of 96 answers 72 are right.
+    const [options, decider] = [['abc', 'mno', 'xyz'], { encoder: await createEncoder(), ...DECIDER }];
+    const examples = await Promise.all(
+      Array.from({ length: 96 }, async (_, i) => {
+        const question = { state: `${'abcmnoxyz'[i % 9]} ${i}`, instructions: 'which', options };
+        const probabilities = await probabilitiesOf(decider, question);
+        const best = probabilities.indexOf(Math.max(...probabilities));
+        return { input: question.state, instruction: 'which', label: options[(i % 4 === 0 ? best + 1 : best) % 3] };
+      }),
+    );
     const labelled = await write('labels.jsonl', examples.map((each) => `${JSON.stringify(each)}\n`).join(''));
     const own = await write('own.json', { scores: 'choice' });
     const { status, out, err } = await add(server, ...asked, '--options', own, '--examples', labelled);

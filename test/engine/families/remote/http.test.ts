@@ -177,6 +177,27 @@ test('a token is read anew for each connection, and stands in no message', async
   process.env[variable] = 'right-one';
   t.teardown(() => delete process.env[variable]);
   t.deepEqual(await (await connect(t, server, named)).post('{}', terms()), {});
+
+  await (await connect(t, server, { ...named, tokenHeader: 'api-key' })).post('{}', terms()).catch(() => {});
+  t.like(server.lastAsked, { 'api-key': 'right-one', authorization: undefined });
+});
+
+test('what an answer says of tokens is heard, in either naming, even if the answer is of no use', async (t) => {
+  const connection = await connect(t, await startHttpModelServer(t, echo));
+  const heard: unknown[] = [];
+  const used = (tokens: unknown): unknown => heard.push(tokens);
+  for (const usage of [
+    { prompt_tokens: 12, completion_tokens: 1, total_tokens: 13 },
+    { input_tokens: 7, output_tokens: 2 },
+    { prompt_tokens: -1, completion_tokens: '3' },
+    { prompt_tokens: 1e300 },
+    null,
+  ]) {
+    await connection.post(JSON.stringify({ usage }), { ...terms(), used });
+  }
+  await connection.post('[]', { ...terms(), used });
+  const none = { in: 0, out: 0 };
+  t.deepEqual(heard, [{ in: 12, out: 1 }, { in: 7, out: 2 }, none, none, none, none]);
 });
 
 test('over TLS a server is believed by its CA and its name, a client by its certificate', async (t) => {
@@ -243,4 +264,7 @@ test('JSON is read to a depth, brackets in strings aside', (t) => {
   t.throws(() => parseJson(nested(33)), { instanceOf: CallFailed });
   t.deepEqual(parseJson(Buffer.from(`["${'[{'.repeat(50)}\\"["]`)), [`${'[{'.repeat(50)}"[`]);
   t.throws(() => parseJson(Buffer.from('{"a":NaN}')), { message: 'the answer is not JSON' });
+  for (const stream of ['data: {}\n\n', 'event: message\ndata: {}\n\n', ': keep-alive\n\n']) {
+    t.throws(() => parseJson(Buffer.from(stream)), { message: 'the answer is a stream, though none was asked for' });
+  }
 });

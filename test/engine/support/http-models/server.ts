@@ -69,6 +69,8 @@ export interface HttpModelServer {
   readonly busiest: number;
   /** Connections that were made so far. */
   readonly connections: number;
+  /** The headers of the last request, whatever became of it. */
+  readonly lastAsked: IncomingHttpHeaders | undefined;
   /** Cuts all connections and stops listening. */
   kill(): Promise<void>;
   /** Listens again, on the same port. */
@@ -104,6 +106,7 @@ class ModelServer implements HttpModelServer {
   readonly requests: SeenRequest[] = [];
   busiest = 0;
   connections = 0;
+  lastAsked: IncomingHttpHeaders | undefined;
   readonly #dialect: ServedDialect;
   readonly #tls: ServerOptions | undefined;
   #port = 0;
@@ -149,6 +152,7 @@ class ModelServer implements HttpModelServer {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { path, unauthorised } = this.#dialect;
+    this.lastAsked = request.headers;
     while (this.behaviour.frozen) await pause(5);
     const [wanted] = (request.url ?? '').split('?');
     if (request.method === 'GET' && HEALTH.has(wanted)) {
