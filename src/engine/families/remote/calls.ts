@@ -4,10 +4,10 @@ import type { TokensUsed } from '../../engine.ts';
 import { JobStopped, type RunControl } from '../family.ts';
 
 /** For whom calls are made and until when, and the part of the process's cache that the caller may learn about. */
-export type JobCall = Pick<RunControl, 'signal' | 'deadline' | 'vectors'>;
+export type InferenceJob = Pick<RunControl, 'signal' | 'deadline' | 'vectors'>;
 
 /** How a call may end early. */
-export interface CallTerms {
+export interface InferenceTerms {
   readonly signal: AbortSignal;
   /** Milliseconds that the server has to answer. */
   readonly within: number;
@@ -67,8 +67,8 @@ export function batchesWithin(
  */
 export async function allTogether<P, R>(
   parts: readonly P[],
-  call: JobCall,
-  once: (part: P, call: JobCall) => Promise<R>,
+  call: InferenceJob,
+  once: (part: P, call: InferenceJob) => Promise<R>,
 ): Promise<readonly R[]> {
   const others = new AbortController();
   const both = AbortSignal.any([call.signal, others.signal]);

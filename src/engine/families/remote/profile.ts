@@ -8,7 +8,7 @@ import type { FamilyName } from '../../packages/manifest.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import type { Premise } from '../family.ts';
 import { CallFailed } from './call-failed.ts';
-import type { JobCall } from './calls.ts';
+import type { InferenceJob } from './calls.ts';
 import type { ReadChoice, Scorer } from './scorer.ts';
 
 /** What a measurement is made with. */
@@ -23,7 +23,7 @@ export interface ProfileOptions {
   readonly rows: number;
   /** How many of the server's tokens one counted here can be: a byte is a token of it at most. */
   readonly densest: number;
-  call(): JobCall;
+  call(): InferenceJob;
 }
 
 /**

@@ -30,7 +30,7 @@ export interface ScorerTools<C extends Connection> {
   /** All calls go through it: it bounds them, repeats them where that is safe, and counts them. */
   readonly server: Pick<RemoteServer<C>, 'call'>;
   readonly tokenizer: TextTokenizer;
-  /** Whether the server's results for choices may be kept in `JobCall.vectors`. */
+  /** Whether the server's results for choices may be kept in `InferenceJob.vectors`. */
   readonly keeps: boolean;
 }
 

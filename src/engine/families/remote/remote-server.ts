@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { InferenceCalls, TokensUsed } from '../../engine.ts';
 import { type FamilyServer, JobStopped, type RunControl, type ServerProblems } from '../family.ts';
 import { CallFailed, reasonOf } from './call-failed.ts';
-import type { CallBounds, CallSize, CallTerms, JobCall } from './calls.ts';
+import type { CallBounds, CallSize, InferenceJob, InferenceTerms } from './calls.ts';
 import { createSemaphore, type Semaphore } from './semaphore.ts';
 
 /** One connection, as a protocol makes it. */
@@ -128,7 +128,11 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
    * Makes a call over the current connection, within the bounds, and a second time if the first ended as `unavailable`.
    * Rejects with CallFailed, or what `once` throws.
    */
-  async call<T>(size: CallSize, job: JobCall, once: (connection: C, terms: CallTerms) => Promise<T>): Promise<T> {
+  async call<T>(
+    size: CallSize,
+    job: InferenceJob,
+    once: (connection: C, terms: InferenceTerms) => Promise<T>,
+  ): Promise<T> {
     const leave = await this.#semaphore.enter(size.bytes, job.signal).catch(() => {
       throw new CallFailed('canceled', 'nobody waits for it any more');
     });
@@ -149,7 +153,7 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
    * Does a job's work by calls, and counts a failure against the server. Rejects with JobStopped where nobody waits any
    * more, with CallFailed, or with what `work` throws.
    */
-  async attempt<T>(control: RunControl, work: (call: JobCall) => Promise<T>): Promise<T> {
+  async attempt<T>(control: RunControl, work: (call: InferenceJob) => Promise<T>): Promise<T> {
     const began = performance.now();
     try {
       return await work(this.callOf(control));
@@ -163,7 +167,7 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
   }
 
   /** The terms of a job's calls; work that no caller asked for has a deadline, too. */
-  callOf({ signal, deadline, vectors }: RunControl): JobCall {
+  callOf({ signal, deadline, vectors }: RunControl): InferenceJob {
     return { signal, deadline: Math.min(deadline, performance.now() + PATIENCE), vectors };
   }
 
@@ -176,8 +180,8 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
 
   async #callOnce<T>(
     { rows }: CallSize,
-    { signal, deadline }: JobCall,
-    once: (connection: C, terms: CallTerms) => Promise<T>,
+    { signal, deadline }: InferenceJob,
+    once: (connection: C, terms: InferenceTerms) => Promise<T>,
   ): Promise<T> {
     const began = performance.now();
     const within = Math.min(this.#options.bounds.timeoutMs, deadline - began);
@@ -201,7 +205,7 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
   }
 
   /** Whether a call may be made again; resolves after the wait that it takes. */
-  async #mayRetry(error: unknown, { signal, deadline }: JobCall): Promise<boolean> {
+  async #mayRetry(error: unknown, { signal, deadline }: InferenceJob): Promise<boolean> {
     // Nothing else is safe to make again: the server may still be at work on the first call. Even if it is at work
     // after this outcome, no harm is done, since scoring has no effects.
     if (!isUnavailable(error)) return false;

@@ -1,7 +1,7 @@
 /** What a dialect provides to the remote family: a scorer, and what goes in and out of it. */
 import { ChoiceTooLong, InputTooLong, type Premise } from '../family.ts';
 import { CallFailed } from './call-failed.ts';
-import { allTogether, type JobCall } from './calls.ts';
+import { allTogether, type InferenceJob } from './calls.ts';
 
 /** Choices with their tokens, within the limit. */
 export interface ReadChoice {
@@ -27,9 +27,9 @@ export interface Logits {
 /** Makes logits of a server's numbers, by calls. */
 export interface Scorer {
   /** Rejects with CallFailed. The choices are in code-unit order. */
-  logits(premise: Premise, choices: readonly ReadChoice[], call: JobCall): Promise<Logits>;
+  logits(premise: Premise, choices: readonly ReadChoice[], call: InferenceJob): Promise<Logits>;
   /** Does in advance what depends on the choices alone. Rejects with CallFailed. */
-  prepare(choices: readonly ReadChoice[], call: JobCall): Promise<void>;
+  prepare(choices: readonly ReadChoice[], call: InferenceJob): Promise<void>;
   /** Whether a choice's row holds the premise. */
   readonly choiceReadsPremise: boolean;
   /** Its numbers hardly differ between texts, so they cannot show that a text was cut. */
@@ -44,8 +44,8 @@ export interface Scorer {
 export async function overTurns(
   choices: readonly ReadChoice[],
   count: number,
-  call: JobCall,
-  ask: (turned: readonly ReadChoice[], part: JobCall) => Promise<Pick<Logits, 'logits' | 'doubt'>>,
+  call: InferenceJob,
+  ask: (turned: readonly ReadChoice[], part: InferenceJob) => Promise<Pick<Logits, 'logits' | 'doubt'>>,
 ): Promise<Logits> {
   const turns = turnsOf(choices.length, count);
   const answers = await allTogether(turns, call, async (turn, part) => ({

@@ -6,15 +6,15 @@
 import type { Premise } from '../family.ts';
 import { dot, mixed, normalised } from '../vectors.ts';
 import { malformed } from './call-failed.ts';
-import type { JobCall } from './calls.ts';
+import type { InferenceJob } from './calls.ts';
 import { ofChoices, type ReadChoice, type Scorer } from './scorer.ts';
 
 /** Gets vectors from a server, of any length above 0, with separate requests for the choices and for the premise. */
 export interface RemoteEncoder {
   /** One vector for each choice. Rejects with CallFailed. */
-  choices(choices: readonly ReadChoice[], call: JobCall): Promise<readonly Float64Array[]>;
+  choices(choices: readonly ReadChoice[], call: InferenceJob): Promise<readonly Float64Array[]>;
   /** The vector of the premise, or the two that are mixed. Rejects with CallFailed. */
-  premise(premise: Premise, call: JobCall): Promise<readonly Float64Array[]>;
+  premise(premise: Premise, call: InferenceJob): Promise<readonly Float64Array[]>;
 }
 
 /**
@@ -24,12 +24,12 @@ export interface RemoteEncoder {
 export function createVectorScorer(encoder: RemoteEncoder, jointWeight: number, keeps: boolean): Scorer {
   let width: number | undefined;
 
-  const encodeMissing = (choices: readonly ReadChoice[], call: JobCall): Promise<readonly Float64Array[]> =>
+  const encodeMissing = (choices: readonly ReadChoice[], call: InferenceJob): Promise<readonly Float64Array[]> =>
     encoder.choices(choices, call).catch((error: unknown) => {
       throw ofChoices(error, choices);
     });
 
-  const encodeChoices = async (choices: readonly ReadChoice[], call: JobCall) => {
+  const encodeChoices = async (choices: readonly ReadChoice[], call: InferenceJob) => {
     const vectors = keeps ? call.vectors : undefined;
     const found = choices.map(({ text }) => vectors?.get(text));
     const missing = choices.filter((_, i) => found[i] === undefined);

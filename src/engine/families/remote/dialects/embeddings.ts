@@ -5,7 +5,7 @@
 import { type Checker, readOptions } from '../../../packages/manifest.ts';
 import type { Family, FamilyParts } from '../../family.ts';
 import { malformed } from '../call-failed.ts';
-import { allTogether, batchesWithin, createPace, type JobCall } from '../calls.ts';
+import { allTogether, batchesWithin, createPace, type InferenceJob } from '../calls.ts';
 import { type HttpConnection, openHttpConnection } from '../http/http-connection.ts';
 import { finiteNumber, inOrder, listIn, objectOf } from '../http/parse-json.ts';
 import {
@@ -44,7 +44,7 @@ function createTextEncoder(
   ].filter(({ weight }) => weight > 0);
 
   /** `texts` are strings written as JSON. */
-  const encode = async (texts: readonly string[], encoding: Encoding, call: JobCall) => {
+  const encode = async (texts: readonly string[], encoding: Encoding, call: InferenceJob) => {
     const bytesOf = (place: number): number => Buffer.byteLength(texts[place] as string);
     const vectors = new Array<Float64Array>(texts.length);
     await allTogether(batchesWithin(texts.keys(), bytesOf, bounds), call, async (places, part) => {

@@ -24,7 +24,7 @@
 import { type Checker, readOptions } from '../../../packages/manifest.ts';
 import type { TextTokenizer } from '../../../text/tokenizer.ts';
 import type { Family, FamilyParts } from '../../family.ts';
-import { allTogether, batchesWithin, createPace, type JobCall, type RequestBounds } from '../calls.ts';
+import { allTogether, batchesWithin, createPace, type InferenceJob, type RequestBounds } from '../calls.ts';
 import { type InferenceConnection, openInferenceConnection } from '../grpc/client.ts';
 import {
   type InputTensor,
@@ -76,7 +76,7 @@ export async function loadOpenInference(parts: FamilyParts): Promise<Family> {
 type RowMaker = (rule: RowRule, texts: RowTexts, known?: Map<string, readonly number[]>) => Row;
 
 /** The server's numbers for each row, in the order of the rows. Rejects with CallFailed. */
-type InferRows = (rows: readonly Row[], call: JobCall) => Promise<readonly Float64Array[]>;
+type InferRows = (rows: readonly Row[], call: InferenceJob) => Promise<readonly Float64Array[]>;
 
 /** One row for each choice. Rejects with JobStopped when the job is no longer wanted. */
 async function rowsOfChoices(
@@ -84,7 +84,7 @@ async function rowsOfChoices(
   rule: RowRule,
   texts: RowTexts,
   choices: readonly ReadChoice[],
-  { signal }: JobCall,
+  { signal }: InferenceJob,
 ): Promise<readonly Row[]> {
   const pace = createPace(signal);
   const known = new Map<string, readonly number[]>();
@@ -145,7 +145,7 @@ function createInferRows(
   const { inputs, output, bounds } = options;
   let sequence = 0;
 
-  const inferBatch = (rows: readonly Row[], call: JobCall) => {
+  const inferBatch = (rows: readonly Row[], call: InferenceJob) => {
     const bytes = rows.reduce((sum, row) => sum + rowBytes(row, inputs), 0);
     return server.call({ rows: rows.length, bytes }, call, async (connection, terms) => {
       const id = String(++sequence);

@@ -23,7 +23,7 @@ import {
   ServerReadyRequestSchema,
 } from '../../../../../gen/inference/grpc_predict_v2_pb.ts';
 import { CallFailed, malformed, reasonOf } from '../call-failed.ts';
-import type { CallTerms } from '../calls.ts';
+import type { InferenceTerms } from '../calls.ts';
 import type { Connection } from '../remote-server.ts';
 import {
   readCredentials,
@@ -48,12 +48,12 @@ type ModelName = { readonly name: string; readonly version: string };
 
 /** The calls of the protocol. All reject with CallFailed. */
 interface InferenceClient {
-  serverLive(terms: CallTerms): Promise<boolean>;
-  serverReady(terms: CallTerms): Promise<boolean>;
-  modelReady(model: ModelName, terms: CallTerms): Promise<boolean>;
+  serverLive(terms: InferenceTerms): Promise<boolean>;
+  serverReady(terms: InferenceTerms): Promise<boolean>;
+  modelReady(model: ModelName, terms: InferenceTerms): Promise<boolean>;
   /** Undefined if the server does not offer it. */
-  modelMetadata(model: ModelName, terms: CallTerms): Promise<ModelMetadataResponse | undefined>;
-  infer(request: ModelInferRequest, terms: CallTerms): Promise<ModelInferResponse>;
+  modelMetadata(model: ModelName, terms: InferenceTerms): Promise<ModelMetadataResponse | undefined>;
+  infer(request: ModelInferRequest, terms: InferenceTerms): Promise<ModelInferResponse>;
   /** Ends the connection; calls under way fail. */
   close(): void;
 }
@@ -97,7 +97,7 @@ export function createInferenceClient({ address, tls, token, messageBytes }: Cli
   const call = <I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageShape<I>,
-    { signal, within }: CallTerms,
+    { signal, within }: InferenceTerms,
   ): Promise<MessageShape<O>> =>
     new Promise((resolve, reject) => {
       if (signal.aborted) return reject(new CallFailed('canceled', 'nobody waits for it any more'));

@@ -5,7 +5,7 @@
 import { Agent as ClearAgent, type IncomingMessage, type RequestOptions, request as requestInClear } from 'node:http';
 import { request as requestOverTls, Agent as TlsAgent } from 'node:https';
 import { CallFailed, malformed } from '../call-failed.ts';
-import type { CallTerms } from '../calls.ts';
+import type { InferenceTerms } from '../calls.ts';
 import type { TlsCredentials } from '../server-options.ts';
 
 /** Where the server is, and what bounds its answers. */
@@ -39,7 +39,7 @@ export interface HttpAnswer {
 /** Requests to one server over kept connections, until `close`. */
 export interface HttpClient {
   /** Rejects with CallFailed if there is no answer, or none within the bounds. */
-  exchange(request: HttpRequest, terms: CallTerms): Promise<HttpAnswer>;
+  exchange(request: HttpRequest, terms: InferenceTerms): Promise<HttpAnswer>;
   /** Ends all connections; calls under way fail. */
   close(): void;
 }
@@ -113,7 +113,7 @@ function exchangeOnce(
   send: Send,
   body: Buffer | undefined,
   answerBytes: number,
-  { signal, within }: CallTerms,
+  { signal, within }: InferenceTerms,
 ): Promise<HttpAnswer> {
   if (signal.aborted) return Promise.reject(new CallFailed('canceled', 'nobody waits for it any more'));
   return new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@
  * and depth.
  */
 import { reasonOf } from '../call-failed.ts';
-import type { CallTerms } from '../calls.ts';
+import type { InferenceTerms } from '../calls.ts';
 import type { Connection } from '../remote-server.ts';
 import { type HttpServerOptions, readCredentials, readToken } from '../server-options.ts';
 import { failureOf, readinessOf } from './answers.ts';
@@ -17,7 +17,7 @@ export interface HttpConnection extends Connection {
    * Sends a body to the server's path and reads the answer. `body` is JSON text, which the dialect writes itself: the
    * order of an object's fields may matter. Rejects with CallFailed.
    */
-  post(body: string, terms: CallTerms): Promise<unknown>;
+  post(body: string, terms: InferenceTerms): Promise<unknown>;
 }
 
 /** What a connection is made of. */
