@@ -3,7 +3,7 @@
  * process, in doubles and always in one order, so that the result is the same whichever engine process scored the text.
  */
 import { LRUCache } from 'lru-cache';
-import { softmax } from '../engine/families/vectors.ts';
+import { logOf, softmax } from '../engine/tempered.ts';
 import type { Logger } from '../logger.ts';
 import type { LearnedRecord, LearnedWeights } from '../stores/catalog-additions.ts';
 import { DomainError } from './errors.ts';
@@ -74,11 +74,6 @@ function addProducts(rows: Float32Array, vector: Float32Array, logits: Float64Ar
     for (let j = 0; j < width; j++) sum += (vector[j] as number) * (rows[k * width + j] as number);
     logits[k] = (logits[k] as number) + sum;
   }
-}
-
-/** ln p, bounded: no probability that callers see is lower. */
-export function logOf(probability: number): number {
-  return Math.log(Math.max(1e-6, probability));
 }
 
 /** Notices that are remembered; beyond it those that were given longest ago are forgotten. */

@@ -1,7 +1,7 @@
 /**
  * Probabilities at a temperature T: p^(1/T), normalised. T > 1 makes them more even, T < 1 more decided. Their order
- * stays as it is, so no answer changes, only how sure it is. And the weighted product of several distributions, their
- * logarithmic opinion pool (Genest and Zidek, 1986).
+ * stays as it is, so no answer changes, only how sure it is. Also softmax, and the weighted product of several
+ * distributions, their logarithmic opinion pool (Genest and Zidek, 1986).
  */
 
 /**
@@ -21,22 +21,32 @@ export function applyTemperature(probabilities: Float64Array, temperature: numbe
   return powers.map((power) => power / sum);
 }
 
-/** No model is surer than this that a choice is wrong: one that says 0 would overrule all others. */
-const LEAST = 1e-6;
+/** Softmax of `logits`, computed in doubles in the given order; equal logits get equal numbers. */
+export function softmax(logits: Float64Array): Float64Array {
+  let highest = Number.NEGATIVE_INFINITY;
+  for (const logit of logits) highest = Math.max(highest, logit);
+  const probabilities = new Float64Array(logits.length);
+  let sum = 0;
+  for (let i = 0; i < logits.length; i++) {
+    const weight = Math.exp((logits[i] ?? 0) - highest);
+    probabilities[i] = weight;
+    sum += weight;
+  }
+  for (let i = 0; i < probabilities.length; i++) probabilities[i] = (probabilities[i] ?? 0) / sum;
+  return probabilities;
+}
+
+/** ln p, bounded: no probability that callers see is lower, and no model that says 0 overrules all others. */
+export function logOf(probability: number): number {
+  return Math.log(Math.max(1e-6, probability));
+}
 
 /** The product of p^weight over the distributions, normalised: always in one order, so that it repeats bit for bit. */
 export function weightedProduct(distributions: readonly Float64Array[], weights: readonly number[]): Float64Array {
   const [first = new Float64Array(0)] = distributions;
-  const logits = first.map((_, k) =>
-    distributions.reduce(
-      (sum, each, i) => sum + (weights[i] as number) * Math.log(Math.max(LEAST, each[k] as number)),
-      0,
-    ),
-  );
-  const highest = logits.reduce((most, each) => Math.max(most, each), Number.NEGATIVE_INFINITY);
-  const powers = logits.map((logit) => Math.exp(logit - highest));
-  const sum = powers.reduce((total, power) => total + power, 0);
-  return powers.map((power) => power / sum);
+  const logit = (k: number): number =>
+    distributions.reduce((sum, each, i) => sum + (weights[i] as number) * logOf(each[k] as number), 0);
+  return softmax(first.map((_, k) => logit(k)));
 }
 
 function firstHighest(values: Float64Array): number {

@@ -8,7 +8,7 @@
  * were fitted together with W, it would grow on what W has memorised. The loss of an example is -ln of its label's
  * probability or, where a model said what it is, the cross-entropy with that model's distribution.
  */
-import { logOf } from '../domain/learned.ts';
+import { logOf } from '../engine/tempered.ts';
 import { type LbfgsOptions, minimise } from './lbfgs.ts';
 import { centredRows, timesTransposed, transposed } from './matrix.ts';
 

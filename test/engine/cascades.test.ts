@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { ScoreJob, ScoreOutcome } from '../../src/engine/engine.ts';
 import { DeadlineTooShort, JobCanceled, ModelUnavailable } from '../../src/engine/errors.ts';
+import { readPackage } from '../../src/engine/packages/scan.ts';
 import { weightedProduct } from '../../src/engine/tempered.ts';
 import { statusOf } from '../support/slow-package.ts';
 import { writeCascade } from './support/cascades.ts';
@@ -164,6 +165,17 @@ test('a step that is away: the others answer and say so, or 503 where it is need
   t.deepEqual((await scored(engine, 'refuse')).step, { model: 'remote@r1', away: [] });
 });
 
+test('half of the decisions that come to a step go on, where the package does not say', async (t) => {
+  const modelsDir = await modelsFolder(t);
+  const steps = ['a', 'b', 'c', 'd'].map((model, i) => ({
+    model,
+    ...(i < 3 && { sure: 0.5 }),
+    ...(i === 1 && { reached: 0.2 }),
+  }));
+  const { cascade, problems } = await readPackage(await writeCascade(modelsDir, { steps }), 'cascade', 'r1');
+  t.deepEqual([cascade?.steps.map(({ reached }) => reached), problems], [[1, 0.2, 0.1, 0.05], []]);
+});
+
 test('faults of a package are found at once, each with its place', async (t) => {
   const modelsDir = await modelsFolder(t, TINY);
   await writeCascade(modelsDir, { steps: [{ model: 'tiny' }], if_away: 'maybe', more: 1 }, 'one');
@@ -197,7 +209,6 @@ test('faults of a package are found at once, each with its place', async (t) => 
     'model.json: options.steps[1].weights must be a list of 2 numbers',
     'model.json: options.steps[2].weights must be a list of 3 numbers',
     'model.json: options.steps[2].sure is unknown; known are model, reached, weights',
-    'model.json: options.steps[2].model is a step before this one, too',
   ]);
   const absent = "'late' is not served: there is no such package, or UMPIRE_MODELS leaves it out";
   const isCascade = 'is a cascade, and a step is a model of its own';

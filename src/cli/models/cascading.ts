@@ -2,9 +2,9 @@
  * `umpire models add --cascade`: makes a package that asks models in order. Thresholds, and weights where they help,
  * are fitted to labelled examples, and what the cascade is worth is measured on examples that were held out.
  */
-import { listPackages } from '../../engine/package-tools/check.ts';
+import { listPackages, stepsListed } from '../../engine/package-tools/check.ts';
 import { newFolder, type PackagePlace, placeMade, writeManifest } from '../../engine/package-tools/place-package.ts';
-import { MOST_STEPS, stepsAmong } from '../../engine/packages/cascade.ts';
+import { MOST_STEPS } from '../../engine/packages/cascade.ts';
 import { type CascadeFigures, type FittedCascade, fitCascade, LEAST_EXAMPLES } from '../../learning/cascade.ts';
 import type { Spread } from '../../learning/costs.ts';
 import type { CascadeExample, StepSaid } from '../../learning/joining.ts';
@@ -26,17 +26,17 @@ export const CASCADE_OPTIONS = {
 } as const;
 
 /** The options that a cascade takes beside its own. */
-const ALSO = ['examples', 'instruction', 'owned-by', 'default'] as const;
+const ALSO = ['examples', 'instruction', 'owned-by'] as const;
 
 type Values = {
-  readonly [name in keyof typeof CASCADE_OPTIONS | (typeof ALSO)[number]]?: string | boolean | undefined;
-};
+  readonly [name in keyof typeof CASCADE_OPTIONS | (typeof ALSO)[number]]?: string | undefined;
+} & { readonly default?: boolean | undefined };
 
 /** Fits a cascade and places its package. Throws UsageError, or Error with every problem; nothing is left then. */
 export async function addCascade(place: PackagePlace, values: Values, terminal: Terminal): Promise<void> {
   const { text, target, ifAway } = await argumentsFrom(values);
   await newFolder(place);
-  const models = await modelsOf(place.modelsDir, String(values.cascade).split(','));
+  const models = await modelsOf(place.modelsDir, (values.cascade ?? '').split(','));
   const fitted = fitCascade(await saidOf(models, text, values.instruction, terminal), target);
   const { isMet, isJoined } = fitted;
   const expected = isJoined ? fitted.joined : fitted.apart;
@@ -56,7 +56,7 @@ export async function addCascade(place: PackagePlace, values: Values, terminal: 
   const steps = packageStepsOf(fitted, models);
   const { folder } = await placeMade(place, (_, staged) =>
     writeManifest(staged, [], {
-      ...{ id: place.id, revision: place.revision, family: 'cascade', ownedBy: String(values['owned-by'] ?? 'local') },
+      ...{ id: place.id, revision: place.revision, family: 'cascade', ownedBy: values['owned-by'] ?? 'local' },
       isDefault: values.default === true,
       options: { steps, if_away: ifAway, join: isJoined },
     }),
@@ -76,11 +76,11 @@ export function packageStepsOf({ steps }: FittedCascade, models: readonly string
 
 /** The values, read. Throws UsageError for the first that is wrong. */
 async function argumentsFrom(values: Values) {
-  const known: readonly string[] = [...Object.keys(CASCADE_OPTIONS), ...ALSO];
+  const known: readonly string[] = [...Object.keys(CASCADE_OPTIONS), ...ALSO, 'default'];
   const other = Object.keys(values).find((name) => !known.includes(name));
   if (other !== undefined) throw new UsageError(`--${other} is not for a cascade`);
   const share = (name: 'accuracy' | 'share-of-last'): number | undefined => {
-    const value = numberFrom(`--${name}`, values[name] as string | undefined);
+    const value = numberFrom(`--${name}`, values[name]);
     if (value !== undefined && !(value >= 0 && value <= 1)) throw new UsageError(`--${name}: must be from 0 to 1`);
     return value;
   };
@@ -90,19 +90,14 @@ async function argumentsFrom(values: Values) {
   const ifAway = values['if-away'] ?? 'refuse';
   if (ifAway !== 'answer' && ifAway !== 'refuse') throw new UsageError('--if-away must be answer or refuse');
   if (values.examples === undefined) throw new UsageError('--examples FILE is needed');
-  return { text: await readTextFile(String(values.examples)), target, ifAway };
+  return { text: await readTextFile(values.examples), target, ifAway };
 }
 
 /** The revisions that the names mean. Throws Error with everything that is wrong with them. */
 async function modelsOf(modelsDir: string, names: readonly string[]): Promise<readonly string[]> {
   if (names.length < 2 || names.length > MOST_STEPS)
     throw new UsageError(`--cascade: ${names.length} models; 2 to ${MOST_STEPS} make a cascade`);
-  const packages = await listPackages(modelsDir);
-  const candidates = packages.map((each) => ({ ...each, isBroken: each.problems.length > 0 }));
-  const { found, problems } = stepsAmong(
-    names.map((model) => ({ model })),
-    candidates,
-  );
+  const { found, problems } = stepsListed(names, await listPackages(modelsDir));
   if (problems.length > 0) throw new Error(problems.map((each) => each.replace('options.steps', 'step')).join('\n'));
   return found.map(({ id, revision }) => `${id}@${revision}`);
 }
@@ -111,10 +106,10 @@ async function modelsOf(modelsDir: string, names: readonly string[]): Promise<re
 async function saidOf(
   models: readonly string[],
   text: string,
-  instruction: Values['instruction'],
+  instruction: string | undefined,
   terminal: Terminal,
 ): Promise<readonly CascadeExample[]> {
-  const options = { ownChoices: true, instruction: instruction as string | undefined };
+  const options = { ownChoices: true, instruction };
   const labels = labelsIn(text, options);
   const { examples, problems, notes } = readExamples(text, labels, options);
   for (const note of notes) terminal.err(note);

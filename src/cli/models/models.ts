@@ -7,6 +7,7 @@ import {
   type PackageSpeed,
   strayServers,
 } from '../../engine/package-tools/check.ts';
+import { packageNamed } from '../../engine/packages/cascade.ts';
 import { isCascade } from '../../engine/packages/manifest.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import { printList, readArguments } from '../arguments.ts';
@@ -67,13 +68,15 @@ export const MODEL_COMMANDS: readonly Command[] = [
       if (chosen.length === 0) throw new Error(`there is no model package in ${folder}`);
       const failed = { broken: 0, server_away: 0 };
       for (const listed of chosen) {
-        const { id, revision, family, problems, outdoneBy } = listed;
+        const { id, revision, family, problems, steps, outdoneBy } = listed;
         const logger = { ...SILENT_LOG, debug: () => {} };
-        // Of a cascade nothing is loaded but its steps, which are packages of their own.
-        const outcome = isCascade(family)
-          ? ({ kind: 'broken', problems } as const)
-          : await checkPackage({ modelsDir: folder, logger, inferenceServers }, id, revision);
-        if ('problems' in outcome && outcome.problems.length > 0) {
+        const outcome =
+          problems.length > 0
+            ? ({ kind: 'broken', problems } as const)
+            : isCascade(family)
+              ? ({ kind: 'cascade' } as const)
+              : await checkPackage({ modelsDir: folder, logger, inferenceServers }, id, revision);
+        if ('problems' in outcome) {
           failed[outcome.kind]++;
           const state = outcome.kind === 'broken' ? 'broken' : 'cannot be told, its inference server is away';
           terminal.out(`${id}@${revision}: ${state}`);
@@ -83,7 +86,7 @@ export const MODEL_COMMANDS: readonly Command[] = [
         if (outcome.kind === 'sound') {
           terminal.out(`${id}@${revision}: sound, loaded in ${outcome.speed.load.toFixed(0)} ms`);
           printSpeed(terminal, outcome.speed);
-        } else terminal.out(`${id}@${revision}: sound, asks ${listed.steps.join(', ')}`);
+        } else terminal.out(`${id}@${revision}: sound, asks ${steps.join(', ')}`);
         if (outdoneBy !== undefined) terminal.out(`  ${outdone(id, revision, outdoneBy)}`);
       }
       const { broken, server_away: away } = failed;
@@ -134,9 +137,7 @@ function stateOf({ problems, disabled }: ListedPackage): string {
 
 /** Finds a package by id and revision, or by id alone, which means the default revision. */
 function find(packages: readonly ListedPackage[], name: string): ListedPackage {
-  const found = packages.find(
-    ({ id, revision, isDefault }) => name === `${id}@${revision}` || (isDefault && name === id),
-  );
+  const found = packageNamed(packages, name);
   if (found === undefined) throw new Error(`there is no package '${name}'; 'umpire models list' shows them`);
   return found;
 }

@@ -19,11 +19,12 @@
  */
 import type { CostProfile } from '../cost-profile.ts';
 import { type Checker, readOptions } from '../packages/manifest.ts';
+import { softmax } from '../tempered.ts';
 import { createChoiceEncoder, createChoiceTokens } from './choice-encoder.ts';
 import { type Family, type FamilyParts, type RunControl, unhindered } from './family.ts';
 import { checkLength, createSentenceEncoder, type Pooling } from './sentence-encoder.ts';
 import { type EncoderOptions, measureCurve, readEncoderOptions } from './temperature.ts';
-import { dot, mixed, softmax } from './vectors.ts';
+import { dot, mixed } from './vectors.ts';
 
 interface Options extends EncoderOptions {
   readonly jointWeight: number;

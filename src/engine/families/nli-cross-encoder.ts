@@ -12,12 +12,12 @@
  */
 import type { CostProfile } from '../cost-profile.ts';
 import { type Checker, readOptions } from '../packages/manifest.ts';
+import { softmax } from '../tempered.ts';
 import { boundedTokens } from '../text/bounded-tokens.ts';
 import { createChoiceTokens, meanTokens } from './choice-encoder.ts';
 import type { Family, FamilyParts, Graph, RunControl, Tensor } from './family.ts';
 import { checkLength } from './sentence-encoder.ts';
 import { type EncoderOptions, measureCurve, readEncoderOptions } from './temperature.ts';
-import { softmax } from './vectors.ts';
 
 interface Options extends EncoderOptions {
   readonly hypothesis: string;

@@ -1,4 +1,4 @@
-/** Arithmetic of vectors, in doubles: logits of vectors, and probabilities of logits. */
+/** Arithmetic of vectors, in doubles. */
 
 /** normalise((1 - weight) · a + weight · b). */
 export function mixed(a: Float32Array, b: Float32Array, weight: number): Float32Array {
@@ -30,21 +30,6 @@ export function middle(vectors: readonly Float32Array[]): Float32Array {
   for (const vector of vectors)
     for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] as number) + (vector[i] as number);
   return normalised(sum) ?? Float32Array.from(sum);
-}
-
-/** Softmax of `logits`, computed in doubles in the given order; equal logits get equal numbers. */
-export function softmax(logits: Float64Array): Float64Array {
-  let highest = Number.NEGATIVE_INFINITY;
-  for (const logit of logits) highest = Math.max(highest, logit);
-  const probabilities = new Float64Array(logits.length);
-  let sum = 0;
-  for (let i = 0; i < logits.length; i++) {
-    const weight = Math.exp((logits[i] ?? 0) - highest);
-    probabilities[i] = weight;
-    sum += weight;
-  }
-  for (let i = 0; i < probabilities.length; i++) probabilities[i] = (probabilities[i] ?? 0) / sum;
-  return probabilities;
 }
 
 /** The inner product of two vectors of one length, summed in doubles, always in the same order. */

@@ -8,6 +8,7 @@ import type { ModelLimits } from '../engine.ts';
 import { messageOf } from '../errors.ts';
 import type { JsonObject } from '../families/remote/http/parse-json.ts';
 import type { EngineLogger } from '../options.ts';
+import { packageNamed } from '../packages/cascade.ts';
 import { type Canary, type DialectName, isLocal, type Manifest } from '../packages/manifest.ts';
 import { readPackage } from '../packages/scan.ts';
 import { clearTokenAddress } from '../packages/servers.ts';
@@ -216,9 +217,7 @@ interface LocalPackage {
 
 /** A sound local package of the folder, by its name. Rejects with Error if there is none. */
 async function shortlistOf(modelsDir: string, name: string): Promise<LocalPackage> {
-  const listed = (await listPackages(modelsDir)).find(
-    ({ id, revision, isDefault }) => name === `${id}@${revision}` || (isDefault && name === id),
-  );
+  const listed = packageNamed(await listPackages(modelsDir), name);
   if (listed === undefined) throw new Error(`--shortlist: there is no package '${name}' in ${modelsDir}`);
   const { id, revision } = listed;
   const { folder, manifest, problems } = await readPackage(join(modelsDir, id, revision), id, revision);

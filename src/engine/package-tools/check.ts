@@ -74,15 +74,22 @@ function withSteps(
   all: readonly ListedPackage[],
 ): ListedPackage {
   if (cascade === undefined || listed.problems.length > 0) return listed;
-  const candidates = all.map((each) => ({ ...each, isBroken: each.problems.length > 0 }));
-  const { found, problems } = stepsAmong(cascade.steps, candidates);
-  const limits = narrowest(found.map((each) => each.limits));
+  const names = cascade.steps.map(({ model }) => model);
+  const { found, problems } = stepsListed(names, all);
   return {
     ...listed,
-    limits,
+    limits: narrowest(found.map(({ limits }) => limits)),
     problems: problems.map((each) => `model.json: ${each}`),
     steps: found.map(({ id, revision }) => `${id}@${revision}`),
   };
+}
+
+/** As `stepsAmong`, of a list. */
+export function stepsListed(names: readonly string[], all: readonly ListedPackage[]) {
+  return stepsAmong(
+    names,
+    all.map((each) => ({ ...each, isBroken: each.problems.length > 0 })),
+  );
 }
 
 /** The names in the operator's addresses that no remote package has. Rejects if the folder cannot be read. */

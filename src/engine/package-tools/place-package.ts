@@ -141,6 +141,7 @@ export async function writeManifest(
   files: readonly string[],
   { id, revision, family, ownedBy, isDefault, limits, options, canary }: ManifestSource,
 ): Promise<void> {
+  const entries = await Promise.all(files.map(async (name) => [name, await listed(join(folder, name))] as const));
   const manifest = {
     schema: 1,
     id,
@@ -149,18 +150,12 @@ export async function writeManifest(
     owned_by: ownedBy,
     status: 'ready',
     default: isDefault,
-    ...(limits === undefined
-      ? {}
-      : {
-          limits: {
-            input_tokens: limits.inputTokens,
-            candidate_tokens: limits.candidateTokens,
-            choices: limits.choices,
-          },
-          files: Object.fromEntries(
-            await Promise.all(files.map(async (name) => [name, await listed(join(folder, name))] as const)),
-          ),
-        }),
+    limits: limits && {
+      input_tokens: limits.inputTokens,
+      candidate_tokens: limits.candidateTokens,
+      choices: limits.choices,
+    },
+    files: limits && Object.fromEntries(entries),
     options,
     canary,
   };

@@ -17,7 +17,10 @@ import { type Checker, createChecker, isCascade, LEAST_LIMITS, type Manifest, NA
 
 /** The most steps of a cascade. */
 export const MOST_STEPS = 4;
-const GREATEST_WEIGHT = 100;
+/** The greatest weight of a step whose answer is joined. */
+export const GREATEST_WEIGHT = 100;
+/** Of the decisions that come to a step, the share that goes on, where the package does not say. */
+const USUAL_SHARE = 0.5;
 
 /** One model of a cascade. */
 export interface CascadeStep {
@@ -25,8 +28,8 @@ export interface CascadeStep {
   readonly model: string;
   /** The confidence from which on it answers; 0 for the last step. */
   readonly sure: number;
-  /** The share of decisions that come as far as this step, if the package says. */
-  readonly reached: number | undefined;
+  /** The share of decisions that come as far as this step; half of those that come to the one before, if not said. */
+  readonly reached: number;
   /** Where steps are joined, the weight of each step so far; undefined for the first step. */
   readonly weights: readonly number[] | undefined;
 }
@@ -36,8 +39,6 @@ export interface Cascade {
   readonly steps: readonly CascadeStep[];
   /** If a step cannot decide now, what the others say is the answer, or there is none. */
   readonly ifAway: 'answer' | 'refuse';
-  /** Whether the distribution is the weighted product of what the steps so far said, not what the last one said. */
-  readonly join: boolean;
 }
 
 /** Reads the options of a cascade's manifest; undefined of any other. `problems` receives what is wrong with them. */
@@ -47,30 +48,30 @@ export function readCascade({ family, options }: Manifest, problems: string[]): 
   const join = fields.flag('join', false);
   const found = fields.objects('steps', 2);
   if (found.length > MOST_STEPS) fields.problem(`has ${found.length} steps; ${MOST_STEPS} are the most`, 'steps');
-  const steps = found.map((each, place) => stepOf(each, place, { join, isLast: place === found.length - 1 }));
-  const names = steps.map(({ model }) => model);
-  for (const [place, name] of names.entries()) {
-    if (name !== '' && names.indexOf(name) < place) found[place]?.problem('is a step before this one, too', 'model');
-  }
+  const steps: CascadeStep[] = [];
+  for (const each of found) steps.push(stepOf(each, steps, { join, isLast: each === found.at(-1) }));
   const ifAway = fields.value('if_away') === undefined ? 'refuse' : fields.text('if_away', /^(answer|refuse)$/);
   fields.refuseOthers();
-  return { steps, ifAway: ifAway === 'answer' ? 'answer' : 'refuse', join };
+  return { steps, ifAway: ifAway === 'answer' ? 'answer' : 'refuse' };
 }
 
 function stepOf(
   step: Checker,
-  place: number,
+  before: readonly CascadeStep[],
   { join, isLast }: { readonly join: boolean; readonly isLast: boolean },
 ): CascadeStep {
   const model = step.text('model');
   const names = model.split('@');
   if (model !== '' && (names.length > 2 || !names.every((name) => NAME_PATTERN.test(name))))
     step.problem('must be <id> or <id>@<revision>', 'model');
+  const last = before.at(-1);
+  const isReachedSaid = last !== undefined && step.value('reached') !== undefined;
+  const usual = last === undefined ? 1 : USUAL_SHARE * last.reached;
   const found = {
     model,
     sure: isLast ? 0 : step.number('sure', 0, 1),
-    reached: place === 0 || step.value('reached') === undefined ? undefined : step.number('reached', 0, 1),
-    weights: join && place > 0 ? step.numbers('weights', place + 1) : undefined,
+    reached: isReachedSaid ? step.number('reached', 0, 1) : usual,
+    weights: join && last !== undefined ? step.numbers('weights', before.length + 1) : undefined,
   };
   if (found.weights?.some((weight) => weight < 0 || weight > GREATEST_WEIGHT))
     step.problem(`must be from 0 to ${GREATEST_WEIGHT} each`, 'weights');
@@ -85,43 +86,43 @@ export interface Candidate extends Pick<Manifest, 'id' | 'revision' | 'family' |
   readonly isBroken: boolean;
 }
 
+/** The package of a list that a name means: `<id>@<revision>`, or `<id>` for the one that has the plain name. */
+export function packageNamed<T extends Pick<Candidate, 'id' | 'revision' | 'isDefault'>>(
+  packages: readonly T[],
+  name: string,
+): T | undefined {
+  return packages.find(({ id, revision, isDefault }) => name === `${id}@${revision}` || (isDefault && name === id));
+}
+
 /** The packages of steps in their order, and why those that are left out cannot be steps, each with its place. */
 export function stepsAmong<T extends Candidate>(
-  steps: readonly Pick<CascadeStep, 'model'>[],
+  names: readonly string[],
   candidates: readonly T[],
 ): { readonly found: readonly T[]; readonly problems: readonly string[] } {
   const found: T[] = [];
   const problems: string[] = [];
-  for (const [place, { model }] of steps.entries()) {
-    const named = candidates.find(
-      ({ id, revision, isDefault }) => model === `${id}@${revision}` || (isDefault && model === id),
-    );
-    const problem =
-      named === undefined
-        ? 'is not served: there is no such package, or UMPIRE_MODELS leaves it out'
-        : isCascade(named.family)
-          ? 'is a cascade, and a step is a model of its own'
-          : named.isBroken
-            ? 'is broken'
-            : named.disabled
-              ? 'is disabled'
-              : found.includes(named)
-                ? 'is a step before this one, too'
-                : undefined;
+  for (const [place, name] of names.entries()) {
+    const named = packageNamed(candidates, name);
+    const problem = problemOf(named, found);
     if (named !== undefined && problem === undefined) found.push(named);
-    else problems.push(`options.steps[${place}].model: '${model}' ${problem}`);
+    else problems.push(`options.steps[${place}].model: '${name}' ${problem}`);
   }
   return { found, problems };
+}
+
+function problemOf(named: Candidate | undefined, before: readonly Candidate[]): string | undefined {
+  if (named === undefined) return 'is not served: there is no such package, or UMPIRE_MODELS leaves it out';
+  if (isCascade(named.family)) return 'is a cascade, and a step is a model of its own';
+  if (named.isBroken) return 'is broken';
+  if (named.disabled) return 'is disabled';
+  return before.includes(named) ? 'is a step before this one, too' : undefined;
 }
 
 /** Limits that fit all steps: of each the narrowest. Tokens are those that each step's model counts. */
 export function narrowest(limits: readonly ModelLimits[]): ModelLimits {
   if (limits.length === 0) return LEAST_LIMITS;
-  return {
-    inputTokens: Math.min(...limits.map(({ inputTokens }) => inputTokens)),
-    candidateTokens: Math.min(...limits.map(({ candidateTokens }) => candidateTokens)),
-    choices: Math.min(...limits.map(({ choices }) => choices)),
-  };
+  const least = (limit: keyof ModelLimits): number => Math.min(...limits.map((each) => each[limit]));
+  return { inputTokens: least('inputTokens'), candidateTokens: least('candidateTokens'), choices: least('choices') };
 }
 
 /** The languages that all steps were measured in; undefined if one of them does not say, or there is none. */

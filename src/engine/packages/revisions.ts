@@ -7,7 +7,7 @@
 import type { CostProfile } from '../cost-profile.ts';
 import type { ModelRevision, ModelStatus } from '../engine.ts';
 import type { EngineLogger } from '../options.ts';
-import { type Candidate, type Cascade, commonLanguages, narrowest, stepsAmong } from './cascade.ts';
+import { type Cascade, commonLanguages, narrowest, stepsAmong } from './cascade.ts';
 import { byName, type Manifest } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 
@@ -191,17 +191,18 @@ export class Revisions {
   /** Brings the state of each cascade in line with that of its steps. */
   #settle(): void {
     const serving = [...this.#serving.values()];
-    const all = [...serving, ...this.#successors.values()].filter(({ state }) => state !== 'broken');
     const defaults = defaultsOf(serving);
-    const candidates = serving.map((of): Candidate & { readonly of: Revision } => {
-      const { id, revision, family, disabled } = of.manifest;
-      const isDefault = defaults.get(id) === revision;
-      return { of, id, revision, family, disabled, isDefault, isBroken: of.state === 'broken' };
-    });
-    for (const revision of all as readonly RevisionRecord[]) {
+    const candidates = serving.map((of) => ({
+      ...of.manifest,
+      of,
+      isDefault: defaults.get(of.manifest.id) === of.manifest.revision,
+      isBroken: of.state === 'broken',
+    }));
+    for (const revision of [...serving, ...this.#successors.values()] as readonly RevisionRecord[]) {
       const { cascade, state } = revision;
-      if (cascade === undefined || state === 'disabled') continue;
-      const { found, problems } = stepsAmong(cascade.steps, candidates);
+      if (cascade === undefined || state === 'broken' || state === 'disabled') continue;
+      const names = cascade.steps.map(({ model }) => model);
+      const { found, problems } = stepsAmong(names, candidates);
       revision.steps = found.map(({ of }) => of);
       // Without an answer of the first step, only a cascade that may leave out steps goes on.
       const needed = cascade.ifAway === 'answer' ? revision.steps : revision.steps.slice(0, 1);

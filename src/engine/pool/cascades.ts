@@ -7,7 +7,7 @@
  * A step is away if its model cannot be served, or if it fails or has no room in time when there is an answer already.
  * With `if_away: answer` the others decide; an overloaded first step is no reason to send all decisions to the next.
  */
-import type { AnsweringStep, JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
+import type { JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
 import {
   DeadlineTooShort,
   EngineFailed,
@@ -16,17 +16,20 @@ import {
   JobDeadlinePassed,
   ModelUnavailable,
 } from '../errors.ts';
-import { narrowest } from '../packages/cascade.ts';
+import { type Cascade, type CascadeStep, narrowest } from '../packages/cascade.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
 import { weightedProduct } from '../tempered.ts';
 import type { EngineGroups } from './engine-groups.ts';
 
-/** The share of decisions that are assumed to go on from a step, where the package does not say. */
-const USUAL_SHARE = 0.5;
 /** Milliseconds before its deadline at which a decision that has an answer waits for no other. */
 const SPARE = 25;
 
 type Scored = Extract<ScoreOutcome, { readonly kind: 'scored' }>;
+
+/** A step and its job in a decision; `model` is `<id>@<revision>`. */
+interface Step extends CascadeStep {
+  readonly job: ScoreJob;
+}
 
 /** Asks cascades step by step, and every other model as it is. */
 export class Cascades {
@@ -39,9 +42,41 @@ export class Cascades {
   }
 
   /** See `Engine.score`. */
-  async score(job: ScoreJob, terms: JobTerms): Promise<ScoreOutcome> {
+  score(job: ScoreJob, terms: JobTerms): Promise<ScoreOutcome> {
     const revision = this.#find(job);
-    if (revision?.cascade === undefined) return await this.#groups.poolOf(job).score(job, terms);
+    if (revision?.cascade === undefined) return this.#groups.poolOf(job).score(job, terms);
+    return this.#decide(revision, revision.cascade, job, terms);
+  }
+
+  /** See `Engine.prepare`. The choices must fit every step that can be asked now. */
+  async prepare(job: Omit<ScoreJob, 'input' | 'instruction'>, terms: JobTerms): Promise<PrepareOutcome> {
+    const revision = this.#find(job);
+    if (revision?.cascade === undefined) return await this.#groups.poolOf(job).prepare(job, terms);
+    assertReady(revision);
+    const away: Error[] = [];
+    for (const { manifest } of revision.steps) {
+      const step = { ...job, model: manifest.id, revision: manifest.revision };
+      try {
+        const outcome = await this.#groups.poolOf(step).prepare(step, terms);
+        if (outcome.kind !== 'prepared') return outcome;
+      } catch (error) {
+        if (revision.cascade.ifAway === 'refuse' || !(error instanceof ModelUnavailable)) throw error;
+        away.push(error);
+      }
+    }
+    if (away.length === revision.steps.length) throw away.at(-1);
+    return { kind: 'prepared' };
+  }
+
+  #find({ model, revision }: Pick<ScoreJob, 'model' | 'revision'>): Revision | undefined {
+    const found = this.#revisions.find(model, revision);
+    if (found?.cascade === undefined) return found;
+    // Brings the states of cascades up to date.
+    this.#revisions.models();
+    return this.#revisions.find(model, revision);
+  }
+
+  async #decide(revision: Revision, cascade: Cascade, job: ScoreJob, terms: JobTerms): Promise<ScoreOutcome> {
     const { tenant, keyed, signal } = terms;
     const since = performance.now();
     let open = 1;
@@ -50,65 +85,35 @@ export class Cascades {
     };
     try {
       assertReady(revision);
-      const steps = jobsOf(revision, job);
-      const first = this.#groups.poolOf(steps[0] as ScoreJob);
-      const isWhole = revision.cascade.ifAway === 'refuse';
-      const after = isWhole ? this.#costAfter(revision, steps, terms) : 0;
-      return await decide(revision, steps, terms.deadline, (step, deadline) => {
+      const steps = stepsOf(revision, cascade, job);
+      const pool = this.#groups.poolOf((steps[0] as Step).job);
+      const isWhole = cascade.ifAway === 'refuse';
+      const after = isWhole ? this.#costAfter(steps, terms) : 0;
+      const { inputTokens: limit } = narrowest(revision.steps.map(({ manifest }) => manifest.limits));
+      return await decide({ steps, limit, isWhole, deadline: terms.deadline }, (step, deadline) => {
         open++;
-        const pool = this.#groups.poolOf(step);
-        const part = step === steps[0] ? { after } : { since, admitted: isWhole && pool === first };
-        return pool.score(step, { deadline, tenant, keyed, signal, released }, part);
+        const own = this.#groups.poolOf(step.job);
+        const part = step === steps[0] ? { after } : { since, admitted: isWhole && own === pool };
+        return own.score(step.job, { deadline, tenant, keyed, signal, released }, part);
       });
     } finally {
       released();
     }
   }
 
-  /** See `Engine.prepare`. The choices must fit every step that can be asked now. */
-  async prepare(job: Omit<ScoreJob, 'input' | 'instruction'>, terms: JobTerms): Promise<PrepareOutcome> {
-    const revision = this.#find(job);
-    if (revision?.cascade === undefined) return await this.#groups.poolOf(job).prepare(job, terms);
-    assertReady(revision);
-    let away: unknown;
-    let prepared = false;
-    for (const { manifest } of revision.steps) {
-      const step = { ...job, model: manifest.id, revision: manifest.revision };
-      try {
-        const outcome = await this.#groups.poolOf(step).prepare(step, terms);
-        if (outcome.kind !== 'prepared') return outcome;
-        prepared = true;
-      } catch (error) {
-        if (revision.cascade.ifAway === 'refuse' || !(error instanceof ModelUnavailable)) throw error;
-        away = error;
-      }
-    }
-    if (!prepared) throw away;
-    return { kind: 'prepared' };
-  }
-
-  #find({ model, revision }: Pick<ScoreJob, 'model' | 'revision'>): Revision | undefined {
-    // Brings the states of cascades up to date.
-    this.#revisions.models();
-    return this.#revisions.find(model, revision);
-  }
-
   /**
    * Milliseconds that the steps after the first will take of the first one's engines, as often as they are reached.
    * @throws DeadlineTooShort if all steps, wherever they run, take longer than the deadline allows.
    */
-  #costAfter({ cascade }: Revision, steps: readonly ScoreJob[], terms: JobTerms): number {
-    const pool = this.#groups.poolOf(steps[0] as ScoreJob);
-    let [here, all] = [0, 0];
-    for (const [place, step] of steps.entries()) {
-      const own = this.#groups.poolOf(step);
-      const cost = (cascade?.steps[place]?.reached ?? USUAL_SHARE ** place) * own.cost(step, terms);
-      all += cost;
-      if (own === pool && place > 0) here += cost;
-    }
-    const left = terms.deadline - performance.now();
+  #costAfter(steps: readonly Step[], terms: JobTerms): number {
+    const costs = steps.map(({ job, reached }) => {
+      const pool = this.#groups.poolOf(job);
+      return { pool, cost: reached * pool.cost(job, terms) };
+    });
+    const sumOf = (some: typeof costs): number => some.reduce((sum, { cost }) => sum + cost, 0);
+    const [all, left] = [sumOf(costs), terms.deadline - performance.now()];
     if (all > left && left > 0) throw new DeadlineTooShort(all, left);
-    return here;
+    return sumOf(costs.slice(1).filter(({ pool }) => pool === costs[0]?.pool));
   }
 }
 
@@ -116,27 +121,37 @@ function assertReady({ state, name }: Revision): void {
   if (state !== 'ready') throw new ModelUnavailable(`${name} is not served now`, 1);
 }
 
-/**
- * Asks step after step, each of which has its job, with `ask`. @throws the error of a step that is away and cannot be
- * left out.
- */
+/** Each step with its job. The vector is that of the first step, which every decision asks. */
+function stepsOf({ steps }: Revision, cascade: Cascade, job: ScoreJob): readonly Step[] {
+  return steps.map(({ name, manifest: { id, revision } }, place) => ({
+    ...(cascade.steps[place] as CascadeStep),
+    model: name,
+    job: { ...job, model: id, revision, vector: job.vector === true && place === 0 },
+  }));
+}
+
+/** A decision. `limit`: of the input's tokens, in each step; `isWhole`: no step may be left out. */
+interface Decision {
+  readonly steps: readonly Step[];
+  readonly limit: number;
+  readonly isWhole: boolean;
+  readonly deadline: number;
+}
+
+/** Asks step after step with `ask`. @throws the error of a step that is away and cannot be left out. */
 async function decide(
-  { cascade, steps }: Revision,
-  jobs: readonly ScoreJob[],
-  deadline: number,
-  ask: (job: ScoreJob, deadline: number) => Promise<ScoreOutcome>,
+  { steps, limit, isWhole, deadline }: Decision,
+  ask: (step: Step, deadline: number) => Promise<ScoreOutcome>,
 ): Promise<ScoreOutcome> {
-  const { inputTokens: limit } = narrowest(steps.map(({ manifest }) => manifest.limits));
   const said: Scored[] = [];
   const away: string[] = [];
-  let answer: { readonly probabilities: Float64Array; readonly model: string } | undefined;
+  let answer: (Pick<Scored, 'probabilities'> & { readonly model: string }) | undefined;
   let failure: unknown;
-  for (const [place, job] of jobs.entries()) {
-    const { name: model } = steps[place] as Revision;
-    const { sure = 0, weights } = cascade?.steps[place] ?? {};
-    const isLeft = cascade?.ifAway === 'answer' && answer !== undefined;
+  for (const step of steps) {
+    const { model, job, sure, weights } = step;
+    const hasAnswer = answer !== undefined;
     try {
-      const outcome = await ask(job, isLeft ? deadline - SPARE : deadline);
+      const outcome = await ask(step, hasAnswer && !isWhole ? deadline - SPARE : deadline);
       if (outcome.kind !== 'scored') return outcome;
       const { inputTokens: tokens } = outcome;
       if (tokens > limit) return { kind: 'input_too_long', tokens, limit, atLeast: false };
@@ -145,29 +160,18 @@ async function decide(
       const isJoined = weights !== undefined && away.length === 0;
       const all = said.map(({ probabilities }) => probabilities);
       answer = { model, probabilities: isJoined ? weightedProduct(all, weights) : outcome.probabilities };
+      if (Math.max(...answer.probabilities) >= sure) break;
     } catch (error) {
       // What a catalog learned needs the first step's vector.
-      const isAway = isLeft ? isFailure(error) && performance.now() < deadline : job.vector !== true && isAbsent(error);
-      if (cascade?.ifAway !== 'answer' || !isAway) throw error;
+      const isAway = hasAnswer ? isFailure(error) && performance.now() < deadline : !job.vector && isAbsent(error);
+      if (isWhole || !isAway) throw error;
       away.push(model);
       failure = error;
-      continue;
     }
-    if (place < jobs.length - 1 && Math.max(...answer.probabilities) >= sure) break;
   }
   if (answer === undefined) throw failure;
   const { model, probabilities } = answer;
-  return outcomeOf(said, probabilities, { model, away });
-}
-
-/** The job for each step. The vector is that of the first step, which every decision asks. */
-function jobsOf({ steps }: Revision, job: ScoreJob): readonly ScoreJob[] {
-  return steps.map(({ manifest: { id, revision } }, place) => ({
-    ...job,
-    model: id,
-    revision,
-    vector: job.vector === true && place === 0,
-  }));
+  return { ...allOf(said), probabilities, step: { model, away } };
 }
 
 function isAbsent(error: unknown): boolean {
@@ -180,12 +184,11 @@ function isFailure(error: unknown): boolean {
   return isAbsent(error) || kinds.some((kind) => error instanceof kind);
 }
 
-/** What all steps that were asked took and read together, and what the answer is. */
-function outcomeOf(said: readonly Scored[], probabilities: Float64Array, step: AnsweringStep): ScoreOutcome {
+/** What all steps that were asked took and read together. */
+function allOf(said: readonly Scored[]): Omit<Scored, 'probabilities'> {
   const sum = (of: (each: Scored) => number): number => said.reduce((total, each) => total + of(each), 0);
   return {
     kind: 'scored',
-    probabilities,
     vector: said[0]?.vector,
     inputTokens: sum(({ inputTokens }) => inputTokens),
     unread: said.at(-1)?.unread,
@@ -194,6 +197,5 @@ function outcomeOf(said: readonly Scored[], probabilities: Float64Array, step: A
       tokenize: sum(({ timings }) => timings.tokenize),
       infer: sum(({ timings }) => timings.infer),
     },
-    step,
   };
 }

@@ -6,6 +6,7 @@
  * `scorer`, which makes logits by calls over it. `families/remote/dialects/rerank.ts` is the shortest example.
  */
 import { InvalidOptions } from '../../packages/manifest.ts';
+import { softmax } from '../../tempered.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import { meanTokens, tokensOfChoice } from '../choice-encoder.ts';
 import {
@@ -16,7 +17,6 @@ import {
   InputTooLong,
   unhindered,
 } from '../family.ts';
-import { softmax } from '../vectors.ts';
 import { CallFailed, reasonOf } from './call-failed.ts';
 import { createPace } from './calls.ts';
 import { type RemoteOptions, tokenizerOf } from './options.ts';

@@ -6,7 +6,7 @@
  *     z = exp(clamp(alpha · f, −5, 4.5)) · a + exp(clamp(beta · f, −5, 2)) · b   over the best choices K
  *     P = A outside K;  A(K) · softmax(z) inside;  A = softmax(a / exp(t0 + t1 ln n)) over all
  */
-import { softmax } from '../vectors.ts';
+import { softmax } from '../../tempered.ts';
 
 /** The features that a rule may use. */
 export const FEATURE_NAMES = [

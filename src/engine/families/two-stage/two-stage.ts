@@ -3,12 +3,14 @@
  * choices together; a fitted rule weighs the two. `training/two_stage.md` specifies what a package holds and how it
  * decides.
  */
+
+import { softmax } from '../../tempered.ts';
 import { boundedTokens } from '../../text/bounded-tokens.ts';
 import { createRewritingReader } from '../../text/readers.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import { type ChoiceEncoder, createChoiceEncoder, createChoiceTokens } from '../choice-encoder.ts';
 import type { Family, FamilyParts, FamilyScores, Premise, RunControl } from '../family.ts';
-import { dot, middle, softmax } from '../vectors.ts';
+import { dot, middle } from '../vectors.ts';
 import { createTextRules, type Finder, readFinder, readSymbols, type TextRules } from './finder.ts';
 import { readTwoStageOptions, type TwoStageOptions } from './options.ts';
 import { FRAME_TOKENS, type Ids } from './packs.ts';
