@@ -2,10 +2,11 @@
  * Fits a cascade: how sure each step must be to answer, and with which weights what the steps say is joined. What is
  * said of a cascade is measured on examples that were held out: each fifth is decided by what was fitted on the others.
  */
+import { logOf } from '../engine/tempered.ts';
 import type { Spread } from './costs.ts';
-import { answerOf, type CascadeExample, rounded, type Weights, weightsOf } from './joining.ts';
+import { answerOf, type CascadeExample, rounded, type StepSaid, type Weights, weightsOf } from './joining.ts';
 import { meanOf } from './matrix.ts';
-import { type AnswerQuality, type JudgedAnswer, qualityOf, type Share, wilson } from './quality.ts';
+import { type AnswerQuality, type JudgedAnswer, qualityOf, type Share, wilson, Z } from './quality.ts';
 
 /** With fewer examples, a fifth of them says nothing. */
 export const LEAST_EXAMPLES = 50;
@@ -71,8 +72,6 @@ const CURVE = [0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1];
 const LEVELS = [1, 101, 31, 13] as const;
 /** Of its best accuracy, what a cascade without a target gives up to be cheaper. */
 const TOLERATED = 0.01;
-/** The normal quantile of 95 %. */
-const Z = 1.96;
 
 /** Fits a cascade of two to four steps. The same examples in the same order give the same result. */
 export function fitCascade(examples: readonly CascadeExample[], target: CascadeTarget): FittedCascade {
@@ -83,7 +82,9 @@ export function fitCascade(examples: readonly CascadeExample[], target: CascadeT
   const figures = (decided: readonly Decided[]): CascadeFigures => figuresOf(decided, alone);
   const [ofApart, ofJoined] = [heldOut(examples, separate), heldOut(examples, weightsOf)];
   const [apart, joined] = [ofApart(target), ofJoined(target)];
-  const better = meanWithin(apart.map(({ answer }, i) => lossOf(answer) - lossOf(joined[i]?.answer)));
+  const better = meanWithin(
+    apart.map(({ answer }, i) => logOf(joined[i]?.answer.ofLabel ?? 0) - logOf(answer.ofLabel)),
+  );
   // A better distribution must not cost right answers.
   const isJoined = better.low > 0 && sumOf(joined, isRight) >= sumOf(apart, isRight);
   const weights = (isJoined ? weightsOf : separate)(examples);
@@ -106,10 +107,10 @@ export function fitCascade(examples: readonly CascadeExample[], target: CascadeT
 }
 
 /** The trial that reaches the target in the least time, or that comes nearest to it. */
-function chosen(trials: readonly Trial[], { accuracy, shareOfLast = 1 }: CascadeTarget): Trial {
-  const within = trials.filter(({ last }) => last <= shareOfLast);
+function chosen(trials: readonly Trial[], { accuracy, shareOfLast }: CascadeTarget): Trial {
+  const within = trials.filter(({ last }) => last <= (shareOfLast ?? 1));
   const best = Math.max(...within.map((each) => each.accuracy));
-  const least = Math.min(best, accuracy ?? best - (shareOfLast === 1 ? TOLERATED : 0));
+  const least = Math.min(best, accuracy ?? best - (shareOfLast === undefined ? TOLERATED : 0));
   const enough = within.filter((each) => each.accuracy >= least);
   return enough.reduce((one, other) => (other.milliseconds < one.milliseconds ? other : one));
 }
@@ -151,28 +152,25 @@ function trialsOf(examples: readonly CascadeExample[], weights: Weights): readon
     const at = (level: number): number => sorted[Math.floor((level / (levels - 1)) * sorted.length)] ?? 1;
     return place === last ? [0] : [0, ...new Set(Array.from({ length: levels - 1 }, (_, i) => rounded(at(i + 1))))];
   });
-  const share = (places: readonly number[], of: (i: number) => number): number => sumOf(places, of) / examples.length;
-  const trials: Trial[] = [];
-  const tryFrom = (before: readonly number[], asked: readonly number[], right: number, time: number): void => {
-    const place = before.length;
-    const own = answers[place] ?? [];
-    const milliseconds = time + share(asked, (i) => examples[i]?.said[place]?.milliseconds ?? 0);
-    for (const least of candidates[place] ?? []) {
-      const isSure = (i: number): boolean => (own[i]?.confidence ?? 0) >= least;
-      const accuracy = right + share(asked, (i) => Number(isSure(i)) * Number(own[i]?.choice === own[i]?.label));
-      const sure = [...before, least];
-      if (place < last)
-        tryFrom(
-          sure,
-          asked.filter((i) => !isSure(i)),
-          accuracy,
-          milliseconds,
-        );
-      else trials.push({ sure, accuracy, milliseconds, last: asked.length / examples.length });
+  const combinations = candidates.reduce<readonly (readonly number[])[]>(
+    (some, own) => some.flatMap((sure) => own.map((each) => [...sure, each])),
+    [[]],
+  );
+  return combinations.map((sure) => {
+    let [right, milliseconds, atLast] = [0, 0, 0];
+    for (const [i, { said }] of examples.entries()) {
+      for (const [place, own] of answers.entries()) {
+        const { confidence, choice, label } = own[i] as JudgedAnswer;
+        milliseconds += (said[place] as StepSaid).milliseconds;
+        if (place === last) atLast++;
+        if (confidence < (sure[place] as number)) continue;
+        right += Number(choice === label);
+        break;
+      }
     }
-  };
-  tryFrom([], [...examples.keys()], 0, 0);
-  return trials;
+    const { length } = examples;
+    return { sure, accuracy: right / length, milliseconds: milliseconds / length, last: atLast / length };
+  });
 }
 
 function figuresOf(decided: readonly Decided[], alone: readonly (readonly Decided[])[]): CascadeFigures {
@@ -209,10 +207,6 @@ function meanWithin(values: readonly number[]): Spread {
 /** 1 for a right answer, 0 for a wrong one. */
 function isRight(decided: Decided | undefined): number {
   return Number(decided?.answer.label === decided?.answer.choice);
-}
-
-function lossOf(answer: JudgedAnswer | undefined): number {
-  return -Math.log(Math.max(1e-6, answer?.ofLabel ?? 0));
 }
 
 function sumOf<T>(values: readonly T[], of: (value: T) => number): number {

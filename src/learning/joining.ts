@@ -2,7 +2,8 @@
  * What the steps of a cascade say, and the weights with which it is joined: those of the logarithmic opinion pool that
  * makes the right choices of examples most probable.
  */
-import { weightedProduct } from '../engine/tempered.ts';
+import { GREATEST_WEIGHT } from '../engine/packages/cascade.ts';
+import { logOf, weightedProduct } from '../engine/tempered.ts';
 import { minimise } from './lbfgs.ts';
 import { judge } from './learn.ts';
 import type { JudgedAnswer } from './quality.ts';
@@ -24,8 +25,8 @@ export interface CascadeExample {
 /** By step, the weights with which it is joined with those before; undefined where nothing is joined. */
 export type Weights = readonly (readonly number[] | undefined)[];
 
-/** Significant digits of what is fitted, and the greatest weight. */
-const [DIGITS, GREATEST] = [4, 100];
+/** Significant digits of what is fitted. */
+const DIGITS = 4;
 
 /** What the cascade would answer at a step. */
 export function answerOf(example: CascadeExample, place: number, weights: Weights[number]): JudgedAnswer {
@@ -45,7 +46,7 @@ function weightsAt(examples: readonly CascadeExample[], place: number): readonly
   const usual = Float64Array.from({ length: place + 1 }, (_, j) => (j === place ? 0 : Math.log(0.5)));
   const rows = examples.map((example) => {
     const all = saidUpTo(example, place);
-    return { label: example.label, all, logs: all.map((own) => own.map((p) => Math.log(Math.max(1e-6, p)))) };
+    return { label: example.label, all, logs: all.map((own) => own.map(logOf)) };
   });
   const objective = (at: Float64Array, gradient: Float64Array): number => {
     const weights = Array.from(at, Math.exp);
@@ -64,7 +65,7 @@ function weightsAt(examples: readonly CascadeExample[], place: number): readonly
   };
   const at = usual.slice();
   minimise(objective, at, { curvature: usual.map(() => examples.length), mostSteps: 60, tolerance: 1e-7 });
-  return Array.from(at, (each) => rounded(Math.min(GREATEST, Math.exp(each))));
+  return Array.from(at, (each) => rounded(Math.min(GREATEST_WEIGHT, Math.exp(each))));
 }
 
 function saidUpTo({ said }: CascadeExample, place: number): readonly Float64Array[] {

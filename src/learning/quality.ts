@@ -1,4 +1,5 @@
 /** How good answers with known labels are, and from which confidence upwards they can be acted on. */
+import { logOf } from '../engine/tempered.ts';
 import { meanOf } from './matrix.ts';
 
 /** One answer whose label is known. It is right if the choice is the label. */
@@ -71,7 +72,7 @@ const MOST_PLACES = 3;
 /** Fewer answers above a threshold say too little. */
 export const LEAST_ABOVE = 20;
 /** The normal quantile of 95 %. */
-const Z = 1.96;
+export const Z = 1.96;
 
 /** The quality of at least one answer. */
 export function qualityOf(answers: readonly JudgedAnswer[]): AnswerQuality {
@@ -80,7 +81,7 @@ export function qualityOf(answers: readonly JudgedAnswer[]): AnswerQuality {
     answers: answers.length,
     accuracy: wilson(right, answers.length),
     macroF1: macroF1(answers),
-    logLoss: meanOf(answers.map(({ ofLabel }) => -Math.log(Math.max(1e-6, ofLabel)))),
+    logLoss: meanOf(answers.map(({ ofLabel }) => -logOf(ofLabel))),
     ece: reliabilityOf(answers).reduce(
       (sum, bin) => sum + (bin.count / answers.length) * Math.abs(bin.confidence - bin.accuracy.share),
       0,
