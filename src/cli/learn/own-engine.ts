@@ -1,7 +1,7 @@
 /** An engine that a command starts for itself, beside the server's, to decide many texts; and where its models are. */
 import { availableParallelism } from 'node:os';
 import { MODEL_SETTINGS } from '../../config.ts';
-import { findModel } from '../../domain/models.ts';
+import { findModel, qualifiedName } from '../../domain/models.ts';
 import { readSettings } from '../../domain/settings.ts';
 import { createEngine } from '../../engine/create-engine.ts';
 import type { Engine, ModelRevision, ScoreOutcome } from '../../engine/engine.ts';
@@ -78,6 +78,9 @@ export async function withOwnEngine<T>(
   });
   try {
     const revision = await readyRevision(engine, model);
+    const name = qualifiedName(revision);
+    // A cascade is ready before the last of its steps is.
+    for (const step of await stepsOf(modelsDir, name)) await readyRevision(engine, step);
     const job = { model: revision.id, revision: revision.revision };
     const scoreEach: OwnEngine['scoreEach'] = (texts, choices, heard, signal) =>
       inLanes(texts, 2 * engines, async ({ line, input, instruction, choices: own = choices }, place) => {
@@ -107,7 +110,7 @@ export async function withOwnEngine<T>(
       return { scored, problems };
     };
     return await work({
-      name: `${revision.id}@${revision.revision}`,
+      name,
       revision,
       scoreEach,
       problemsOf: async ({ problems, texts }) => problemLines([...problems, ...(await scoreAll(texts, [])).problems]),

@@ -7,7 +7,7 @@ import { SERVER_NAMES } from '../../engine/package-tools/presets.ts';
 import { DIALECT_NAMES } from '../../engine/packages/manifest.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import { readArguments, urlFrom } from '../arguments.ts';
-import { type Command, type Terminal, UsageError } from '../command.ts';
+import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { fittedLines, fittedTemperature, labelledExamples } from '../learn/evaluate.ts';
 import { modelsFolder } from '../learn/own-engine.ts';
@@ -16,79 +16,56 @@ import { printSpeed } from './models.ts';
 import { canaryFrom, numberFrom, packageNameFrom, wholeFrom } from './packing.ts';
 
 const OPTIONS = {
-  url: {
-    type: 'string',
-    value: 'URL',
-    meaning: 'where the server is: http or https, with its path if that is an unusual one; needed, but for a cascade',
-  },
-  server: {
-    type: 'string',
-    value: 'SERVER',
-    meaning: `which server it is: ${SERVER_NAMES.join(', ')}; of another one, --dialect and --options say how it is asked`,
-  },
-  dialect: {
-    type: 'string',
-    value: DIALECT_NAMES.join('|'),
-    meaning: 'what it speaks',
-    otherwise: 'the first that docs/remote-models.md names for the server',
-  },
-  model: { type: 'string', value: 'NAME', meaning: "the model's name at the server, if it wants one" },
-  'token-file': {
-    type: 'string',
-    value: 'FILE',
-    meaning: 'a file with the bearer token; the package holds its path alone',
-  },
-  'token-env': {
-    type: 'string',
-    value: 'UMPIRE_TOKEN_…',
-    meaning: 'a variable with the bearer token; the service needs it, too',
-  },
-  ca: { type: 'string', value: 'FILE', meaning: 'PEM certificates to trust', otherwise: 'those that Node trusts' },
-  tokenizer: {
-    type: 'string',
-    value: 'FILE',
-    meaning: "the model's tokenizer.json, to count tokens by; needed where the server cuts texts or takes ids",
-  },
-  shortlist: {
-    type: 'string',
-    value: 'MODEL',
-    meaning: 'a local model that picks choices where there are more than the server takes; its files are copied',
-  },
-  examples: {
-    type: 'string',
-    value: 'FILE',
-    meaning:
-      'labelled examples to fit the temperature to, or a cascade; their labels are the choices, of a cascade where they have no choices of their own',
-  },
-  instruction: { type: 'string', value: 'TEXT', meaning: 'the instruction of examples that have none' },
-  temperature: { type: 'string', value: 'NUMBER', meaning: 'what logits are divided by, instead of a fitted one' },
-  canary: {
-    type: 'string',
-    value: 'FILE',
-    meaning: 'a decision in JSON with its right answer: input, instruction, choices, choice',
-    otherwise: 'one in English',
-  },
-  'input-tokens': {
-    type: 'string',
-    value: 'N',
-    meaning: 'the most tokens of instruction and input together; needed where the server cuts texts',
-    otherwise: '400, or 1024 for system-one and chat',
-  },
-  'candidate-tokens': {
-    type: 'string',
-    value: 'N',
-    meaning: 'the most tokens of a choice; needed where the server cuts texts',
-    otherwise: '96, or 32 for system-one and chat',
-  },
-  choices: {
-    type: 'string',
-    value: 'N',
-    meaning: 'the most choices',
-    otherwise: 'as many as the server or the shortlist takes',
-  },
-  options: { type: 'string', value: 'FILE', meaning: "JSON that is laid over the package's options" },
-  'owned-by': { type: 'string', value: 'NAME', meaning: 'whose model it is', otherwise: 'local' },
-  default: { type: 'boolean', meaning: 'the plain name of the model means this revision, once it is loaded' },
+  url: option(
+    'URL',
+    'where the server is: http or https, with its path if that is an unusual one; needed, but for a cascade',
+  ),
+  server: option(
+    'SERVER',
+    `which server it is: ${SERVER_NAMES.join(', ')}; of another one, --dialect and --options say how it is asked`,
+  ),
+  dialect: option(
+    DIALECT_NAMES.join('|'),
+    'what it speaks',
+    'the first that docs/remote-models.md names for the server',
+  ),
+  model: option('NAME', "the model's name at the server, if it wants one"),
+  'token-file': option('FILE', 'a file with the bearer token; the package holds its path alone'),
+  'token-env': option('UMPIRE_TOKEN_…', 'a variable with the bearer token; the service needs it, too'),
+  ca: option('FILE', 'PEM certificates to trust', 'those that Node trusts'),
+  tokenizer: option(
+    'FILE',
+    "the model's tokenizer.json, to count tokens by; needed where the server cuts texts or takes ids",
+  ),
+  shortlist: option(
+    'MODEL',
+    'a local model that picks choices where there are more than the server takes; its files are copied',
+  ),
+  examples: option(
+    'FILE',
+    'labelled examples to fit the temperature to, or a cascade; their labels are the choices, of a cascade where they have no choices of their own',
+  ),
+  instruction: option('TEXT', 'the instruction of examples that have none'),
+  temperature: option('NUMBER', 'what logits are divided by, instead of a fitted one'),
+  canary: option(
+    'FILE',
+    'a decision in JSON with its right answer: input, instruction, choices, choice',
+    'one in English',
+  ),
+  'input-tokens': option(
+    'N',
+    'the most tokens of instruction and input together; needed where the server cuts texts',
+    '400, or 1024 for system-one and chat',
+  ),
+  'candidate-tokens': option(
+    'N',
+    'the most tokens of a choice; needed where the server cuts texts',
+    '96, or 32 for system-one and chat',
+  ),
+  choices: option('N', 'the most choices', 'as many as the server or the shortlist takes'),
+  options: option('FILE', "JSON that is laid over the package's options"),
+  'owned-by': option('NAME', 'whose model it is', 'local'),
+  default: flag('the plain name of the model means this revision, once it is loaded'),
   ...CASCADE_OPTIONS,
 } as const;
 
@@ -115,8 +92,8 @@ export const ADD_COMMAND: Command = {
       await addCascade({ ...name, modelsDir: modelsFolder(terminal) }, values, terminal);
       return;
     }
-    for (const only of ['accuracy', 'share-of-last', 'if-away'] as const)
-      if (values[only] !== undefined) throw new UsageError(`--${only} is for --cascade`);
+    const only = Object.keys(values).find((name) => name in CASCADE_OPTIONS);
+    if (only !== undefined) throw new UsageError(`--${only} is for --cascade`);
     const { lines: fitted, fit } = await fitOf(values, name.id, terminal);
     const added = await addRemote({ ...name, ...(await requestFrom(values, terminal)), fit });
     terminal.out(`${name.id}@${name.revision} is in ${added.folder}`);

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { writeCascade } from '../../engine/support/cascades.ts';
 import { job, startEngine, terms } from '../../engine/support/engine.ts';
+import { startHttpModelServer } from '../../engine/support/http-models/server.ts';
 import { encoderGraph, modelsFolder, TINY } from '../../engine/support/packages.ts';
+import { servedEncoder, TEXT_EMBEDDING_OPTIONS, writeRemotePackage } from '../../engine/support/remote-packages.ts';
 import { runUmpire } from '../../support/terminal.ts';
 
 const OTHER = { id: 'other', graph: encoderGraph(3) };
@@ -115,4 +117,23 @@ test('every fault of a command is told', async (t) => {
   const check = await run('check', 'cascade');
   t.is(check.status, 1);
   t.regex(check.out, /cascade@r1: broken\n {2}model.json: options.steps\[1\].model: 'gone' is not served/);
+});
+
+test('a command that decides with a cascade waits until every step is loaded', async (t) => {
+  const server = await startHttpModelServer(t, await servedEncoder());
+  server.behaviour.delay = 200;
+  const modelsDir = await modelsFolder(t, TINY);
+  await writeRemotePackage(modelsDir, server.address, { options: TEXT_EMBEDDING_OPTIONS });
+  const steps = [{ model: 'tiny', sure: 1 }, { model: 'remote' }];
+  const files = await modelsFolder(t);
+  const [examples, choices] = [join(files, 'examples'), join(files, 'choices')];
+  writeFileSync(examples, JSON.stringify({ input: 'abcdefgh', instruction: 'which', label: 'abc' }));
+  writeFileSync(choices, CHOICES.join('\n'));
+  for (const [i, if_away] of ['refuse', 'answer'].entries()) {
+    await writeCascade(modelsDir, { steps, if_away });
+    const args = ['evaluate', '--model', 'cascade', '--choices', choices, examples];
+    const { status, err } = await runUmpire(args, { env: { UMPIRE_MODELS_DIR: modelsDir } });
+    t.is(status, 0, err);
+    t.is(server.requests.filter(({ text }) => text.includes('abcdefgh')).length, i + 1);
+  }
 });
