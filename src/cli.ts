@@ -13,11 +13,11 @@ import { visible } from './visible.ts';
 
 process.title = 'umpire';
 
-/** A writer to a stream. A reader that closes early, as `head` does, has what it wanted: the rest is discarded. */
+/** A writer to a stream. A reader that closes early, as `head` does, or a terminal that is gone wants no more. */
 function writerTo(stream: NodeJS.WriteStream): (text: string) => Promise<boolean> {
   let open = true;
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
     open = false;
   });
   return async (text) => {

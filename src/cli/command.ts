@@ -27,7 +27,7 @@ export interface Terminal {
   readonly screen?: (page: Page, signal: AbortSignal) => Promise<void>;
 }
 
-/** A key: what it types, if anything, and the name that `node:readline` has for it. */
+/** A key: what it types, if anything, and the name that `node:readline` has for it; `paste` for what is pasted. */
 export interface Key {
   readonly text: string;
   readonly name: string;

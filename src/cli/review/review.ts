@@ -8,9 +8,9 @@ import { choicesIn } from '../decide/decide.ts';
 import { linesOf, readTextFile } from '../decide/lines.ts';
 import { interruptible } from '../decide/pace.ts';
 import { RECORD_OPTIONS, recordOptions } from '../decide/records.ts';
-import { decisionOf, linesOfText, meantBy, offeredFor, offerOf, progressOf } from './answers.ts';
-import { type Decided, Deck, decidedIn } from './deck.ts';
-import { ReviewPage } from './page.ts';
+import { type Decided, decidedIn } from './decided.ts';
+import { Deck, offerOf } from './deck.ts';
+import { linesIn, ReviewPage } from './page.ts';
 
 const OPTIONS = {
   choices: option('FILE', 'all choices: a JSON array, or one a line', 'those that FILE has'),
@@ -21,7 +21,8 @@ const OPTIONS = {
   ...RECORD_OPTIONS,
 } as const;
 
-/** What can be typed with `--plain`. */
+/** What is said with `--plain`: after each text, and of what can be typed. */
+const PROMPT = 'Your answer, or ? for help:';
 const HELP =
   'Enter alone: as decided. A key, or the beginning of a choice: that choice. -: skip. <: undo. + TEXT: a note. .: end';
 
@@ -41,74 +42,49 @@ export const REVIEW_COMMAND: Command = {
   async run(args, terminal) {
     const { values, positionals } = readArguments(args, OPTIONS, ['FILE']);
     const [file = ''] = positionals;
-    const plain = values.plain === true;
-    if (!plain && terminal.screen === undefined)
+    const showPage = values.plain === true ? undefined : terminal.screen;
+    if (values.plain !== true && showPage === undefined)
       throw new UsageError('this is not a terminal that can show a page: --plain reads line by line');
-    const options = { ...recordOptions(values), instruction: values.instruction };
-    const { texts, others } = decidedIn(await readTextFile(file), options);
+    const { texts, others } = decidedIn(await readTextFile(file), recordOptions(values), values.instruction ?? '');
     if (others > 0) terminal.err(`${others} records have no answer; left out`);
     if (texts.length === 0) throw new Error(`${file} has no decided texts`);
-    const choices = values.choices === undefined ? choicesOf(texts) : await choicesIn(values.choices, terminal);
-    const some =
-      values.disagreeing === true ? texts.filter(({ choice, pupil }) => (pupil?.choice ?? choice) !== choice) : texts;
-    const deck = await Deck.open(values.out ?? `${file}.reviewed.jsonl`, some);
-    const stop = interruptible(terminal);
+    const choices =
+      values.choices === undefined
+        ? new Set(texts.flatMap(({ probabilities }) => [...probabilities.keys()]))
+        : await choicesIn(values.choices, terminal);
+    const some = values.disagreeing === true ? texts.filter(({ isDisputed }) => isDisputed) : texts;
+    const out = values.out ?? `${file}.reviewed.jsonl`;
+    const deck = await Deck.open(out, some, [...choices].toSorted());
+    const { signal } = interruptible(terminal);
     try {
-      if (deck.text !== undefined && plain) await askEach(deck, choices.toSorted(), terminal, stop.signal);
-      else if (deck.text !== undefined) await terminal.screen?.(new ReviewPage(deck, choices.toSorted()), stop.signal);
+      if (deck.text === undefined) return;
+      if (showPage === undefined) await askEach(deck, terminal, signal);
+      else await showPage(new ReviewPage(deck), signal);
     } finally {
-      const { labelled, skipped, all } = deck.counts;
-      terminal.err(`${labelled} of ${all} texts have a label in ${deck.file}, ${skipped} were skipped`);
+      terminal.err(`${out}: ${deck.progress}`);
     }
   },
 };
 
-/** The choices that occur in a file. */
-function choicesOf(texts: readonly Decided[]): readonly string[] {
-  return [...new Set(texts.flatMap(({ choice, probabilities }) => [choice, ...Object.keys(probabilities)]))];
-}
-
 /** Writes each text and reads an answer in a line. */
-async function askEach(deck: Deck, choices: readonly string[], terminal: Terminal, signal: AbortSignal): Promise<void> {
-  let note = '';
-  const show = (): boolean => {
-    const { text } = deck;
-    if (text === undefined) return false;
-    terminal.out(progressOf(deck));
-    for (const line of linesOfText(text.instruction ?? '')) terminal.out(`Question: ${line}`);
-    for (const line of linesOfText(text.input)) terminal.out(`Text: ${line}`);
-    terminal.out(decisionOf(text));
-    for (const offered of offeredFor(text, choices)) terminal.out(`Choice ${offerOf(offered)}`);
-    terminal.out('Your answer, or ? for help:');
-    return true;
+async function askEach(deck: Deck, terminal: Terminal, signal: AbortSignal): Promise<void> {
+  const show = (text: Decided): void => {
+    terminal.out(deck.progress);
+    for (const line of linesIn(text.instruction)) terminal.out(`Question: ${line}`);
+    for (const line of linesIn(text.input)) terminal.out(`Text: ${line}`);
+    terminal.out(text.decision);
+    for (const offered of deck.choices.filter(({ key }) => key !== undefined))
+      terminal.out(`Choice ${offerOf(offered)}`);
+    terminal.out(PROMPT);
   };
-  const label = (choice: string): void => {
-    deck.label(choice, note);
-    note = '';
-  };
-  if (!show()) return;
+  if (deck.text !== undefined) show(deck.text);
   for await (const { text: line } of linesOf(terminal.pieces(signal))) {
     const typed = line.replace(/\r$/, '');
-    const text = deck.text as Decided;
-    const meant = meantBy(typed, choices);
-    const [first = ''] = meant;
-    const keyed = offeredFor(text, choices).find(({ key }) => key === typed);
     if (typed === '.') return;
-    if (typed === '') label(text.choice);
-    else if (keyed !== undefined) label(keyed.choice);
-    else if (typed === '-') deck.skip();
-    else if (typed === '<') terminal.out(deck.undo() ?? 'taken back');
-    else if (typed.startsWith('+')) {
-      note = typed.slice(1).trim();
-      terminal.out('noted; the answer:');
-      continue;
-    } else if (meant.length === 1 || first === typed) label(first);
-    else {
-      const many = meant.length === 0 ? 'No choice is like that' : `That may be ${meant.slice(0, 9).join(', ')}`;
-      terminal.out(typed === '?' ? HELP : `${many}. ? for help:`);
-      continue;
-    }
-    if (!show()) return;
+    const said = typed === '?' ? HELP : deck.answer(typed);
+    if (deck.text === undefined) return;
+    if (said === '') show(deck.text);
+    else terminal.out(`${said}. ${PROMPT}`);
   }
   signal.throwIfAborted();
 }

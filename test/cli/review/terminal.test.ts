@@ -79,7 +79,7 @@ test('a whole review: every key answers at once, a resize draws anew, the last a
   t.is(
     await run.type('', /Enter as decided/),
     [
-      '1 of 3: 0 have a label, 0 skipped',
+      '0 of 3 have a label, 0 skipped',
       'Which team?',
       '',
       'text 1',
@@ -91,20 +91,23 @@ test('a whole review: every key answers at once, a resize draws anew, the last a
       'Enter as decided  / find  - skip  < undo  + note  > more text  . end',
     ].join('\n'),
   );
-  await run.type('2', /^2 of 3: 1 have a label/);
-  await run.type('\u007f', /^1 of 3: 0 have a label/);
-  await run.type('/', /find: _$/);
-  await run.type('retü\u0008\u007f', /find: re_?$/);
+  await run.type('2', /^1 of 3 have a label/);
+  await run.type('\u007f', /^0 of 3 have a label/);
+  await run.type('/', /\n\/_$/);
+  await run.type('retü\u0008\u007f', /\n\/re_$/);
   await run.type('\u001b', /Enter as decided/);
   await run.resize(40, 12);
-  await run.type('', /\nEnter as decided .* < undo$/);
+  await run.type('', / <\nundo .* end$/);
   // An arrow and what is pasted are no answers.
-  await run.type('\u001b[A\u001b[200~12\u001b[201~', /^1 of 3: 0 have a label/);
-  await run.type('\r', /^2 of 3: 1 have a label/);
-  await run.type('2', /^3 of 3: 2 have a label/);
+  await run.type('\u001b[A\u001b[200~12\u001b[201~', /^0 of 3 have a label/);
+  // In a note it is a part of that, whatever keys it has.
+  await run.type('+see \u001b[200~2\r.\u001b[201~', /\n\+see 2 \._$/);
+  await run.type('\u001b', /Enter as decided/);
+  await run.type('\r', /^1 of 3 have a label/);
+  await run.type('2', /^2 of 3 have a label/);
   run.send('1');
   const left = await run.ended(0);
-  t.regex(left, /3 of 3 texts have a label in decided\.jsonl\.reviewed\.jsonl, 0 were skipped/);
+  t.regex(left, /decided\.jsonl\.reviewed\.jsonl: 3 of 3 have a label, 0 skipped/);
   t.deepEqual(run.labels(), ['billing', 'returns', 'billing']);
 });
 
@@ -128,10 +131,10 @@ for (const [name, end, status] of [
   test(`the terminal is as it was after ${name}, and what was answered is kept`, async (t) => {
     const run = await review(t);
     await run.type('', /Enter as decided/);
-    await run.type('2', /^2 of 3/);
+    await run.type('2', /^1 of 3/);
     if ('signal' in end) run.signal(end.signal);
     else run.send(end.keys);
-    t.regex(await run.ended(status), /1 of 3 texts have a label/);
+    t.regex(await run.ended(status), /1 of 3 have a label/);
     t.deepEqual(run.labels(), ['returns']);
   });
 }
