@@ -3,8 +3,8 @@
  * from 1,000 examples for 77 choices, compared with the time that an engine takes to decide these.
  */
 import { createLearned } from '../../src/domain/learned.ts';
-import { learn, learnedOf, type ScoredExample } from '../../src/learning/learn.ts';
-import { regressionData } from '../../src/learning/regression.ts';
+import { learn, learnedOf } from '../../src/learning/learn.ts';
+import { regressionData, type ScoredExample } from '../../src/learning/regression.ts';
 import { basisOf } from '../../src/stores/catalog-additions.ts';
 
 /** Choices of the decision: the most that a decision may have. */
@@ -48,11 +48,7 @@ function decisionCost(): number {
   const rows = Array.from({ length: 100 }, (_, i): ScoredExample => {
     return { probabilities: new Float64Array(MANY).fill(1 / MANY), vector: numbers(WIDTH, i), label: i };
   });
-  const data = regressionData(
-    rows.map(({ probabilities }) => probabilities),
-    rows.map(({ label }) => label),
-    rows.map(({ vector }) => vector as Float32Array),
-  );
+  const data = regressionData(rows);
   const parameters = Float64Array.from(numbers(1 + MANY + MANY * WIDTH, 1));
   const learned = learnedOf(data, parameters, {
     model: 'cost@r1',

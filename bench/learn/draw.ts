@@ -3,9 +3,9 @@
  * vectors.
  */
 import { createLearned, type Learned } from '../../src/domain/learned.ts';
-import { judge, learn, learnedOf, MIN_EXAMPLES, type ScoredExample } from '../../src/learning/learn.ts';
+import { judge, learn, learnedOf, MIN_EXAMPLES } from '../../src/learning/learn.ts';
 import { type AnswerQuality, qualityOf } from '../../src/learning/quality.ts';
-import { fitParameters, regressionData } from '../../src/learning/regression.ts';
+import { fitParameters, regressionData, type ScoredExample } from '../../src/learning/regression.ts';
 import { basisOf } from '../../src/stores/catalog-additions.ts';
 import { random } from '../../test/support/random.ts';
 
@@ -54,11 +54,7 @@ function plainRegression(
   examples: readonly ScoredExample[],
   facts: { readonly model: string; readonly basis: string },
 ): Learned {
-  const data = regressionData(
-    examples.map(({ probabilities }) => probabilities),
-    examples.map(({ label }) => label),
-    examples.flatMap(({ vector }) => vector ?? []),
-  );
+  const data = regressionData(examples);
   const counts = new Int32Array(examples.length).fill(1);
   const parameters = fitParameters(data, counts, { scale: 0, weights: PLAIN_PULL, bias: PLAIN_BIAS_PULL });
   const none = { log_loss: 0, accuracy: 0, ece: 0 };

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createEngine } from '../../src/engine/create-engine.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import type { ScoredExample } from '../../src/learning/learn.ts';
+import type { ScoredExample } from '../../src/learning/regression.ts';
 import type { LearnedRecord } from '../../src/stores/catalog-additions.ts';
 import { SILENT_LOG } from '../../src/stores/stores.ts';
 import { readDataSets } from '../eval/data-sets.ts';

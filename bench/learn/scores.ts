@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Engine } from '../../src/engine/engine.ts';
-import type { ScoredExample } from '../../src/learning/learn.ts';
+import type { ScoredExample } from '../../src/learning/regression.ts';
 import type { DataSet } from '../eval/data-sets.ts';
 
 /** Milliseconds that one decision may take. */

@@ -11,7 +11,7 @@ import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
 import { createLearned } from '../../src/domain/learned.ts';
 import { roundDistribution } from '../../src/domain/probabilities.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import type { ScoredExample } from '../../src/learning/learn.ts';
+import type { ScoredExample } from '../../src/learning/regression.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createStoreBudget } from '../../src/stores/budget.ts';
 import type { LearnedRecord } from '../../src/stores/catalog-additions.ts';

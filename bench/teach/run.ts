@@ -12,8 +12,9 @@ import { fileURLToPath } from 'node:url';
 import { createLearned } from '../../src/domain/learned.ts';
 import { createEngine } from '../../src/engine/create-engine.ts';
 import { chooseTexts } from '../../src/learning/choose-texts.ts';
-import { judge, type ScoredExample } from '../../src/learning/learn.ts';
+import { judge } from '../../src/learning/learn.ts';
 import { type AnswerQuality, qualityOf } from '../../src/learning/quality.ts';
+import type { ScoredExample } from '../../src/learning/regression.ts';
 import { learnTaught } from '../../src/learning/taught.ts';
 import { basisOf } from '../../src/stores/catalog-additions.ts';
 import { SILENT_LOG } from '../../src/stores/stores.ts';
@@ -131,11 +132,7 @@ function measure(scores: readonly ScoredExample[], choices: readonly string[], f
   const half = Math.round(count / 2);
   const places =
     asked === 'half, chosen'
-      ? chooseTexts(
-          unlabelled,
-          unlabelled.map(() => false),
-          half,
-        )
+      ? chooseTexts(unlabelled, half)
       : Array.from({ length: asked.startsWith('all') ? unlabelled.length : half }, (_, place) => place);
   const taken = new Set(places);
   let hits = 0;

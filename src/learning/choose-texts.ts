@@ -5,79 +5,68 @@
  * answer. Each text is chosen given those before it, so a larger number only adds to a smaller one.
  */
 
-/** What the model said of a text: its probabilities, and its vector of length 1 where it has one. */
-export interface ScoredText {
+/** What came of asking about a text. */
+export interface TeachersWord {
+  /** The teacher's distribution over the choices in code-unit order; undefined if it does not take the text. */
+  readonly said?: Float64Array | undefined;
+  /** The place of the choice that a person put in place of the teacher's. */
+  readonly corrected?: number | undefined;
+}
+
+/** A text that could be asked about: what the model says of it, and what came of asking. */
+export interface PooledText {
   readonly probabilities: Float64Array;
+  /** Of length 1, where the model has one. */
   readonly vector?: Float32Array | undefined;
+  /** Undefined while nobody was asked. */
+  readonly word?: TeachersWord | undefined;
 }
 
 /**
- * The places of `wanted` more texts, or of all that are left if these are fewer, in the order of choosing. `before`:
- * which texts were taken before. `texts` are in an order that has nothing to do with what they say. The same texts give
- * the same choice; the time grows with the number of texts times that of the taken ones.
+ * The places of `wanted` more texts that nobody was asked about, or of all that are left if these are fewer, in the
+ * order of choosing. `texts` are in an order that has nothing to do with what they say. The same texts give the same
+ * choice; the time grows with the number of texts times that of the taken ones.
  */
-export function chooseTexts(
-  texts: readonly ScoredText[],
-  before: readonly boolean[],
-  wanted: number,
-): readonly number[] {
-  const views = texts.map(({ probabilities }) => viewOf(probabilities));
-  const distances = new Float64Array(texts.length).fill(1);
+export function chooseTexts(texts: readonly PooledText[], wanted: number): readonly number[] {
+  const left = new Set(texts.map(candidateOf));
   const answers = new Map<number, number>();
-  const taken = texts.map(() => false);
-  const take = (place: number): void => {
-    taken[place] = true;
-    const { answer } = views[place] as View;
-    answers.set(answer, (answers.get(answer) ?? 0) + 1);
-    const { vector } = texts[place] as ScoredText;
-    if (vector === undefined) return;
-    for (const [other, { vector: its }] of texts.entries()) {
-      if (taken[other] === true || its === undefined) continue;
-      distances[other] = Math.min(distances[other] as number, distance(vector, its));
-    }
+  const promiseOf = ({ answer, doubt, distance }: Candidate): number =>
+    (doubt * distance) / (1 + (answers.get(answer) ?? 0));
+  const take = (taken: Candidate): void => {
+    left.delete(taken);
+    answers.set(taken.answer, (answers.get(taken.answer) ?? 0) + 1);
+    for (const other of left) other.distance = Math.min(other.distance, distanceOf(taken, other));
   };
-  for (const [place, is] of before.entries()) if (is) take(place);
-
+  for (const candidate of left) if (texts[candidate.place]?.word !== undefined) take(candidate);
   const chosen: number[] = [];
-  let next = 0;
   while (chosen.length < wanted) {
-    while (taken[next] === true) next++;
-    if (next >= texts.length) break;
-    const place = chosen.length % 2 === 0 ? next : mostPromising();
-    take(place);
-    chosen.push(place);
+    let [best] = left;
+    if (best === undefined) break;
+    const isNext = chosen.length % 2 === 0;
+    for (const other of isNext ? [] : left) if (promiseOf(other) > promiseOf(best)) best = other;
+    take(best);
+    chosen.push(best.place);
   }
   return chosen;
-
-  function mostPromising(): number {
-    let found = { place: next, promise: Number.NEGATIVE_INFINITY };
-    for (let place = next; place < texts.length; place++) {
-      if (taken[place] === true) continue;
-      const { answer, doubt } = views[place] as View;
-      const promise = (doubt * (distances[place] as number)) / (1 + (answers.get(answer) ?? 0));
-      if (promise > found.promise) found = { place, promise };
-    }
-    return found.place;
-  }
 }
 
-/** The answer, and how little it leads: 1 less the distance to the second one. */
-interface View {
+/** A text that may be taken. `doubt`: how little the model's answer leads, 1 less the distance to the second. */
+interface Candidate extends Pick<PooledText, 'vector'> {
+  readonly place: number;
   readonly answer: number;
   readonly doubt: number;
+  /** To the taken text that is most like it, 1 at most. */
+  distance: number;
 }
 
-function viewOf(probabilities: Float64Array): View {
-  let [first, second, answer] = [0, 0, 0];
-  for (const [k, p] of probabilities.entries()) {
-    if (p > first) [second, first, answer] = [first, p, k];
-    else if (p > second) second = p;
-  }
-  return { answer, doubt: 1 - (first - second) };
+function candidateOf({ probabilities, vector }: PooledText, place: number): Candidate {
+  const [first = 0, second = 0] = probabilities.toSorted().reverse();
+  return { place, vector, answer: probabilities.indexOf(first), doubt: 1 - (first - second), distance: 1 };
 }
 
-/** From 0 for the same direction to 2 for the opposite one. */
-function distance(a: Float32Array, b: Float32Array): number {
+/** From 0 for the same direction to 2 for the opposite one; 1 where a vector is missing. */
+function distanceOf({ vector: a }: Candidate, { vector: b }: Candidate): number {
+  if (a === undefined || b === undefined) return 1;
   let product = 0;
   for (let j = 0; j < a.length; j++) product += (a[j] as number) * (b[j] as number);
   return 1 - product;

@@ -15,6 +15,7 @@ import {
   type Parameters,
   type Pulls,
   type RegressionData,
+  type ScoredExample,
   toProbabilities,
 } from './regression.ts';
 
@@ -53,6 +54,7 @@ interface HeldOut {
   /** Of the judging examples, in their order. */
   readonly losses: Float64Array;
   readonly logLoss: number;
+  readonly accuracy: number;
 }
 
 const FOLDS = 5;
@@ -74,25 +76,22 @@ export function climb(data: RegressionData): Learning {
   const folds = foldsOf(data);
   const biased = !isStratified(data);
   const { vetoes } = data;
-  const vetoing = vetoes === undefined ? data : { ...data, judges: vetoes };
   const byVeto = (found: HeldOut): HeldOut =>
-    vetoes === undefined ? found : judged(vetoing, folds, found.pulls, found.logits);
+    vetoes === undefined ? found : judged({ ...data, judges: vetoes }, folds, found.pulls, found.logits);
   const before = judged(data, folds, undefined, data.logs);
   const beforeByVeto = byVeto(before);
   let [current, currentByVeto] = [before, beforeByVeto];
   let rung: Rung = 'zero-shot';
-  const rungs: RungResult[] = [result(data, 'zero-shot', before, before, true)];
+  const rungs: RungResult[] = [resultOf('zero-shot', before, before, true)];
   const attempt = (name: Rung, found: HeldOut): void => {
     const { gain, error } = gainOf(current, found);
     const better = gain > (1 + (FEW / data.judges.length) ** 3) * error;
     const foundByVeto = byVeto(found);
-    const vetoed = vetoes !== undefined && gainOf(currentByVeto, foundByVeto).gain < 0;
+    const vetoed = gainOf(currentByVeto, foundByVeto).gain < 0;
     // A better distribution must not cost right answers.
-    const costs =
-      accuracyOf(data, found.probabilities) < accuracyOf(data, before.probabilities) ||
-      accuracyOf(vetoing, foundByVeto.probabilities) < accuracyOf(vetoing, beforeByVeto.probabilities);
+    const costs = found.accuracy < before.accuracy || foundByVeto.accuracy < beforeByVeto.accuracy;
     const taken = better && !vetoed && !costs;
-    rungs.push(result(data, name, current, found, taken));
+    rungs.push(resultOf(name, current, found, taken));
     if (taken) [current, currentByVeto, rung] = [found, foundByVeto, name];
   };
   attempt('temperature', best(data, folds, [{ scale: 1 }]));
@@ -101,7 +100,7 @@ export function climb(data: RegressionData): Learning {
   const least = Math.min(1, FEW / data.examples);
   const scales = [...new Set(WEIGHT_SCALES.map((scale) => Math.max(scale, least)))];
   const bias = biased ? { bias: BIAS_BESIDE_WEIGHTS } : {};
-  const pulls = data.targets === undefined ? [WEIGHT_PULL] : TAUGHT_WEIGHT_PULLS;
+  const pulls = data.taught ? TAUGHT_WEIGHT_PULLS : [WEIGHT_PULL];
   const weights = pulls.flatMap((pull) => scales.map((scale) => ({ scale, weights: pull, ...bias })));
   if (data.vectors !== undefined) attempt('weights', best(data, folds, weights));
   const after = currentByVeto.probabilities;
@@ -171,18 +170,16 @@ function best(data: RegressionData, folds: Int32Array, candidates: readonly Pull
 function judged(data: RegressionData, folds: Int32Array, pulls: Pulls | undefined, logits: Float64Array): HeldOut {
   const probabilities = logits.slice();
   for (let fold = 0; fold < FOLDS && pulls !== undefined; fold++) {
-    const temperature = temperatureOf(
-      data,
-      logits,
-      data.judges.filter((i) => folds[i] !== fold),
-    );
+    const others = data.judges.filter((i) => folds[i] !== fold);
+    const temperature = temperatureOf(data, logits, others);
     const tempered = logits.map((value) => value / temperature);
     copyWhere(data, folds, fold, tempered, probabilities);
   }
   const all = toProbabilities(data, probabilities);
   const losses = Float64Array.from(data.judges, (i) => all[i] as number);
   const temperature = pulls === undefined ? 1 : temperatureOf(data, logits, data.judges);
-  return { pulls, temperature, logits, probabilities, losses, logLoss: meanOf(losses) };
+  const accuracy = accuracyOf(data, probabilities);
+  return { pulls, temperature, logits, probabilities, losses, logLoss: meanOf(losses), accuracy };
 }
 
 function copyWhere(data: RegressionData, folds: Int32Array, fold: number, from: Float64Array, to: Float64Array): void {
@@ -210,8 +207,8 @@ function gainOf(from: HeldOut, to: HeldOut): { readonly gain: number; readonly e
   return { gain, error: Math.sqrt(variance / gains.length) };
 }
 
-function result(data: RegressionData, rung: Rung, from: HeldOut, to: HeldOut, taken: boolean): RungResult {
-  return { rung, logLoss: to.logLoss, accuracy: accuracyOf(data, to.probabilities), ...gainOf(from, to), taken };
+function resultOf(rung: Rung, from: HeldOut, to: HeldOut, taken: boolean): RungResult {
+  return { rung, logLoss: to.logLoss, accuracy: to.accuracy, ...gainOf(from, to), taken };
 }
 
 /** Share of the judging examples whose label has the highest probability. */
@@ -248,12 +245,6 @@ function goldenSection(loss: (at: number) => number, low: number, high: number, 
   return (from + to) / 2;
 }
 
-/** What a model said of an example at the temperature 1, and the place of its label. */
-export interface UntemperedExample {
-  readonly probabilities: Float64Array;
-  readonly label: number;
-}
-
 /** A temperature lies between e^-7 and e^7. */
 const FARTHEST = 7;
 /** Steps of the search, which leave less than a millionth of the interval. */
@@ -262,10 +253,13 @@ const STEPS = 32;
 const LEAST = 1e-300;
 
 /**
- * The temperature with the least loss, drawn a little towards the usual one: where every answer is right, the examples
- * alone would have no best temperature.
+ * The temperature with the least loss on what a model said at the temperature 1, drawn a little towards the usual one:
+ * where every answer is right, the examples alone would have no best temperature.
  */
-export function fitTemperature(examples: readonly UntemperedExample[], usual: number): number {
+export function fitTemperature(
+  examples: readonly Pick<ScoredExample, 'probabilities' | 'label'>[],
+  usual: number,
+): number {
   const scored = examples.map(({ probabilities, label }) => ({
     logits: probabilities.map((p) => Math.log(Math.max(p, LEAST))),
     label,

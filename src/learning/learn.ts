@@ -2,28 +2,13 @@
 import { digestOf, type LearnedFigures, type LearnedRecord } from '../stores/catalog-additions.ts';
 import { climb, type RungResult } from './ladder.ts';
 import { type AnswerQuality, type JudgedAnswer, qualityOf } from './quality.ts';
-import { type Parameters, type RegressionData, regressionData } from './regression.ts';
+import { type Parameters, type RegressionData, regressionData, type ScoredExample } from './regression.ts';
 
 /** With fewer examples, those held out are too few to check anything on. */
 export const MIN_EXAMPLES = 8;
 
 /** The largest absolute weight in a row of bytes; each row has its own scale. */
 const LARGEST = 127;
-
-/** What the model said of an example, by choices in code-unit order, and the place of its label. */
-export interface ScoredExample {
-  readonly probabilities: Float64Array;
-  readonly vector: Float32Array | undefined;
-  readonly label: number;
-  /** What a model said that the text is, over the choices, where that is why it has its label. */
-  readonly said?: Float64Array | undefined;
-  /** How many examples it counts as; 1 if undefined. */
-  readonly counts?: number | undefined;
-  /** Whether what is learned is judged by it. If none has true, all judge. */
-  readonly judges?: boolean | undefined;
-  /** Whether nothing may be worse on it. Where some have true, all figures and the temperature are of those alone. */
-  readonly vetoes?: boolean | undefined;
-}
 
 /** The result of learning. All figures are of held-out examples that judge, those of `rungs` also if others veto. */
 export interface Lesson {
@@ -47,18 +32,7 @@ export function learn(
   now = new Date(),
 ): Lesson {
   if (examples.length < MIN_EXAMPLES) throw new RangeError(`there are fewer than ${MIN_EXAMPLES} examples`);
-  const vectors = examples.flatMap(({ vector }) => vector ?? []);
-  const data = regressionData(
-    examples.map(({ probabilities }) => probabilities),
-    examples.map(({ label }) => label),
-    vectors.length === examples.length ? vectors : undefined,
-    {
-      targets: examples.map(({ said }) => said),
-      counts: examples.map(({ counts }) => counts),
-      judges: examples.map(({ judges }) => judges),
-      vetoes: examples.map(({ vetoes }) => vetoes),
-    },
-  );
+  const data = regressionData(examples);
   const { rung, parameters, rungs, before, after } = climb(data);
   const answers = examples.map(({ label }, i) => {
     const by = (probabilities: Float64Array): JudgedAnswer =>

@@ -182,6 +182,7 @@ function countsOf(answers: readonly JudgedAnswer[]) {
   return counts;
 }
 
-function isRight({ label, choice }: JudgedAnswer): boolean {
+/** Whether the choice is the label. */
+export function isRight({ label, choice }: JudgedAnswer): boolean {
   return label === choice;
 }

@@ -22,8 +22,10 @@ export interface RegressionData {
   readonly labels: Int32Array;
   /** Undefined for a family without vectors. */
   readonly vectors: VectorData | undefined;
-  /** What each example is, as distributions [choices, examples]; undefined if each is its label for certain. */
-  readonly targets: Float64Array | undefined;
+  /** What each example is, as distributions [choices, examples]. */
+  readonly targets: Float64Array;
+  /** Whether a model said what some of them are. */
+  readonly taught: boolean;
   /** How many examples each counts as in a fit. */
   readonly counts: Float64Array;
   /** The places of those by which fits are judged. */
@@ -32,16 +34,19 @@ export interface RegressionData {
   readonly vetoes: Int32Array | undefined;
 }
 
-/** What is known of examples beyond labels: a value, or undefined, for each. */
-export interface Circumstances {
-  /** Distributions over the choices; an example without one is its label for certain. */
-  readonly targets?: readonly (Float64Array | undefined)[];
-  /** 1 for those without. */
-  readonly counts?: readonly (number | undefined)[];
-  /** Fits are judged by those with true; by all if there are none. */
-  readonly judges?: readonly (boolean | undefined)[];
-  /** Nothing may be worse on those with true. */
-  readonly vetoes?: readonly (boolean | undefined)[];
+/** What the model said of an example, by choices in code-unit order, and the place of its label. */
+export interface ScoredExample {
+  readonly probabilities: Float64Array;
+  readonly vector: Float32Array | undefined;
+  readonly label: number;
+  /** What a model said that the text is, over the choices, where that is why it has its label. */
+  readonly said?: Float64Array | undefined;
+  /** How many examples it counts as; 1 if undefined. */
+  readonly counts?: number | undefined;
+  /** Whether what is learned is judged by it. If none has true, all judge. */
+  readonly judges?: boolean | undefined;
+  /** Whether nothing may be worse on it. Where some have true, all figures and the temperature are of those alone. */
+  readonly vetoes?: boolean | undefined;
 }
 
 /** The examples' vectors, centred. */
@@ -71,40 +76,34 @@ const FINAL: Effort = { mostSteps: 40, tolerance: 1e-4 };
 /** The effort for fits that only compare candidates. */
 export const COMPARING: Effort = { mostSteps: 12, tolerance: 1e-3 };
 
-/** Makes the data of a regression from what the model said of each example. */
-export function regressionData(
-  probabilities: readonly Float64Array[],
-  labels: readonly number[],
-  vectors?: readonly Float32Array[],
-  { targets, counts, judges, vetoes }: Circumstances = {},
-): RegressionData {
-  const examples = probabilities.length;
-  const choices = probabilities[0]?.length ?? 0;
-  const logs = new Float64Array(choices * examples);
-  for (const [i, each] of probabilities.entries()) {
-    for (let k = 0; k < choices; k++) logs[k * examples + i] = logOf(each[k] as number);
+/** Makes the data of a regression. Vectors count only if all examples have one. */
+export function regressionData(examples: readonly ScoredExample[]): RegressionData {
+  const choices = examples[0]?.probabilities.length ?? 0;
+  const logs = new Float64Array(choices * examples.length);
+  const targets = new Float64Array(choices * examples.length);
+  for (const [i, { probabilities, label, said }] of examples.entries()) {
+    for (let k = 0; k < choices; k++) {
+      logs[k * examples.length + i] = logOf(probabilities[k] as number);
+      targets[k * examples.length + i] = said === undefined ? Number(k === label) : (said[k] as number);
+    }
   }
-  const places = labels.map((_, i) => i);
-  const [judging = [], vetoing = []] = [judges, vetoes].map((are) => places.filter((i) => are?.[i] === true));
+  const vectors = examples.flatMap(({ vector }) => vector ?? []);
+  const placesOf = (is: (example: ScoredExample) => boolean | undefined) =>
+    Int32Array.from([...examples.keys()].filter((i) => is(examples[i] as ScoredExample) === true));
+  const judges = placesOf((example) => example.judges);
+  const vetoes = placesOf((example) => example.vetoes);
   return {
-    examples,
+    examples: examples.length,
     choices,
     logs,
-    labels: Int32Array.from(labels),
-    vectors: vectors === undefined ? undefined : vectorData(vectors),
-    targets: targets?.some((each) => each !== undefined) === true ? columnsOf(targets, labels, choices) : undefined,
-    counts: Float64Array.from(labels, (_, i) => counts?.[i] ?? 1),
-    judges: Int32Array.from(judging.length > 0 ? judging : places),
-    vetoes: vetoing.length > 0 ? Int32Array.from(vetoing) : undefined,
+    labels: Int32Array.from(examples, ({ label }) => label),
+    vectors: vectors.length === examples.length ? vectorData(vectors) : undefined,
+    targets,
+    taught: examples.some(({ said }) => said !== undefined),
+    counts: Float64Array.from(examples, ({ counts = 1 }) => counts),
+    judges: judges.length > 0 ? judges : placesOf(() => true),
+    vetoes: vetoes.length > 0 ? vetoes : undefined,
   };
-}
-
-function columnsOf(targets: readonly (Float64Array | undefined)[], labels: readonly number[], choices: number) {
-  const columns = new Float64Array(choices * labels.length);
-  for (const [i, label] of labels.entries()) {
-    for (let k = 0; k < choices; k++) columns[k * labels.length + i] = targets[i]?.[k] ?? (k === label ? 1 : 0);
-  }
-  return columns;
 }
 
 function vectorData(vectors: readonly Float32Array[]): VectorData {
@@ -136,7 +135,7 @@ export function logitsOf(data: RegressionData, at: Parameters): Float64Array {
 }
 
 /** Replaces z by probabilities, example by example, and returns the loss of each example. */
-export function toProbabilities({ examples, choices, labels, targets }: RegressionData, z: Float64Array): Float64Array {
+export function toProbabilities({ examples, choices, targets }: RegressionData, z: Float64Array): Float64Array {
   const highest = new Float64Array(examples).fill(Number.NEGATIVE_INFINITY);
   const sums = new Float64Array(examples);
   for (let k = 0, place = 0; k < choices; k++) {
@@ -153,7 +152,6 @@ export function toProbabilities({ examples, choices, labels, targets }: Regressi
   for (let k = 0, place = 0; k < choices; k++) {
     for (let i = 0; i < examples; i++, place++) z[place] = (z[place] as number) / (sums[i] as number);
   }
-  if (targets === undefined) return Float64Array.from(labels, (label, i) => -logOf(z[label * examples + i] as number));
   const losses = new Float64Array(examples);
   for (let k = 0, place = 0; k < choices; k++) {
     for (let i = 0; i < examples; i++, place++) {
@@ -175,7 +173,7 @@ export function fitParameters(
   effort: Effort = FINAL,
   from?: Parameters,
 ): Parameters {
-  const { examples, choices, labels, vectors, targets } = data;
+  const { examples, choices, vectors, targets } = data;
   const counts = data.counts.map((count, i) => count * (taken[i] as number));
   const width = pulls.weights === undefined ? 0 : (vectors?.width ?? 0);
   const at = new Float64Array(1 + choices + choices * width);
@@ -193,8 +191,7 @@ export function fitParameters(
     for (let i = 0; i < examples; i++) value += (counts[i] as number) * (losses[i] as number);
     for (let k = 0, place = 0; k < choices; k++) {
       for (let i = 0; i < examples; i++, place++) {
-        const target = targets === undefined ? (labels[i] === k ? 1 : 0) : (targets[place] as number);
-        residuals[place] = (counts[i] as number) * ((p[place] as number) - target);
+        residuals[place] = (counts[i] as number) * ((p[place] as number) - (targets[place] as number));
       }
     }
     gradient.fill(0);

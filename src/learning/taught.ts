@@ -3,24 +3,13 @@
  * from people's labels, which count more. A fair sample of the answers judges what helps. Enough of people's labels
  * have a veto, and confidences are fitted to them; fewer judge beside the sample.
  */
-import type { ScoredText } from './choose-texts.ts';
-import { type Lesson, learn, MIN_EXAMPLES, type ScoredExample } from './learn.ts';
-
-/** What came of asking about a text. */
-export interface TeachersWord {
-  /** The teacher's distribution over the choices in code-unit order; undefined if it does not take the text. */
-  readonly said?: Float64Array | undefined;
-  /** The place of the choice that a person put in place of the teacher's. */
-  readonly corrected?: number | undefined;
-}
-
-/** A text that could be asked about. `word`: undefined while nobody was asked. */
-export interface PooledText extends ScoredText {
-  readonly word: TeachersWord | undefined;
-}
+import type { PooledText, TeachersWord } from './choose-texts.ts';
+import { type Lesson, learn, MIN_EXAMPLES } from './learn.ts';
+import { isRight } from './quality.ts';
+import type { ScoredExample } from './regression.ts';
 
 /** Texts, and how many of them are answered alike, held out, before and after a lesson. */
-export interface Agreement {
+interface Agreement {
   readonly texts: number;
   readonly before: number;
   readonly after: number;
@@ -44,8 +33,8 @@ const PERSON_COUNTS = 4;
 const ENOUGH = 30;
 
 /** The confidence of an answer; 0 where there is none. */
-export function confidenceOf(word: TeachersWord | undefined): number {
-  return Math.max(0, ...(word?.said ?? []));
+export function confidenceOf({ said = new Float64Array() }: TeachersWord): number {
+  return Math.max(0, ...said);
 }
 
 /**
@@ -61,17 +50,16 @@ export function learnTaught(
   // Every text before the first one that nobody was asked about was asked about as it came: a fair sample.
   const unasked = pool.findIndex(({ word }) => word === undefined);
   const sampled = unasked === -1 || unasked < ENOUGH ? pool.length : unasked;
-  const corrected = pool.flatMap(({ word, ...text }): ScoredExample[] =>
-    word?.corrected === undefined ? [] : [{ ...exampleOf(text), label: word.corrected }],
-  );
-  const labels = [...people, ...corrected];
+  const labels = [...people];
+  const answers: ScoredExample[] = [];
+  for (const [place, { probabilities, vector, word = {} }] of pool.entries()) {
+    const { said, corrected } = word;
+    const confidence = confidenceOf(word);
+    if (corrected !== undefined) labels.push({ probabilities, vector, label: corrected });
+    else if (said !== undefined && confidence >= sure)
+      answers.push({ probabilities, vector, label: said.indexOf(confidence), said, judges: place < sampled });
+  }
   const byPeople = labels.length >= ENOUGH;
-  const answers = pool.flatMap(({ word, ...text }, place): ScoredExample[] => {
-    const { said, corrected: other } = word ?? {};
-    if (said === undefined || other !== undefined || confidenceOf(word) < sure) return [];
-    const label = said.indexOf(confidenceOf(word));
-    return [{ ...exampleOf(text), label, said, judges: place < sampled }];
-  });
   const byPerson = { counts: PERSON_COUNTS, judges: !byPeople, vetoes: byPeople };
   const examples = [...labels.map((each) => ({ ...each, ...byPerson })), ...answers];
   if (examples.length < MIN_EXAMPLES) return undefined;
@@ -87,12 +75,10 @@ export function learnTaught(
   };
 }
 
-function exampleOf({ probabilities, vector }: ScoredText): Pick<ScoredExample, 'probabilities' | 'vector'> {
-  return { probabilities, vector };
-}
-
 function agreement(answers: Lesson['answers']): Agreement {
-  const right = (of: 'before' | 'after'): number =>
-    answers.filter(({ [of]: { label, choice } }) => label === choice).length;
-  return { texts: answers.length, before: right('before'), after: right('after') };
+  return {
+    texts: answers.length,
+    before: answers.filter(({ before }) => isRight(before)).length,
+    after: answers.filter(({ after }) => isRight(after)).length,
+  };
 }

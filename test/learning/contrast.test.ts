@@ -2,9 +2,9 @@
 import test from 'ava';
 import { createLearned } from '../../src/domain/learned.ts';
 import { beforeMap, contrasted } from '../../src/learning/contrast.ts';
-import { learn, type ScoredExample } from '../../src/learning/learn.ts';
+import { learn } from '../../src/learning/learn.ts';
 import { cholesky, inverseOfLower, timesTransposed, transposed } from '../../src/learning/matrix.ts';
-import { fitParameters, logitsOf, regressionData } from '../../src/learning/regression.ts';
+import { fitParameters, logitsOf, regressionData, type ScoredExample } from '../../src/learning/regression.ts';
 import { random } from '../support/random.ts';
 
 const WIDTH = 48;
@@ -27,11 +27,7 @@ function examplesOf(count: number, seed: number): readonly ScoredExample[] {
 }
 
 function dataOf(examples: readonly ScoredExample[], labels = examples.map(({ label }) => label)) {
-  return regressionData(
-    examples.map(({ probabilities }) => probabilities),
-    labels,
-    examples.flatMap(({ vector }) => vector ?? []),
-  );
+  return regressionData(examples.map((each, i) => ({ ...each, label: labels[i] as number })));
 }
 
 const all = (count: number): Int32Array => new Int32Array(count).fill(1);

@@ -3,10 +3,10 @@ import test from 'ava';
 import { createLearned } from '../../src/domain/learned.ts';
 import { climb, isStratified } from '../../src/learning/ladder.ts';
 import { minimise } from '../../src/learning/lbfgs.ts';
-import { learn, type ScoredExample } from '../../src/learning/learn.ts';
+import { learn } from '../../src/learning/learn.ts';
 import { timesTransposed } from '../../src/learning/matrix.ts';
 import { qualityOf, wilson } from '../../src/learning/quality.ts';
-import { fitParameters, regressionData } from '../../src/learning/regression.ts';
+import { fitParameters, regressionData, type ScoredExample } from '../../src/learning/regression.ts';
 import { random } from '../support/random.ts';
 
 const WIDTH = 8;
@@ -76,8 +76,7 @@ test('the minimum of a badly scaled quadratic is found', (t) => {
 test('a bias without weights comes to the frequencies, less what the pull keeps', (t) => {
   const labels = [0, 0, 0, 1];
   const data = regressionData(
-    labels.map(() => Float64Array.of(0.5, 0.5)),
-    labels,
+    labels.map((label) => ({ label, probabilities: Float64Array.of(0.5, 0.5), vector: undefined })),
   );
   const [, first = 0, second = 0] = fitParameters(data, new Int32Array(4).fill(1), { scale: 1, bias: 1e-6 });
   t.true(Math.abs(Math.exp(first) / (Math.exp(first) + Math.exp(second)) - 0.75) < 1e-2);
@@ -126,10 +125,7 @@ test('a model that is too sure gets a temperature, and keeps its answers', (t) =
 
 test('how often a choice comes is learned from examples as they come, not from as many of each', (t) => {
   const of = (labels: readonly number[]) =>
-    regressionData(
-      labels.map(() => Float64Array.of(0.4, 0.6)),
-      labels,
-    );
+    regressionData(labels.map((label) => ({ label, probabilities: Float64Array.of(0.4, 0.6), vector: undefined })));
   const natural = of(Array.from({ length: 60 }, (_, i) => (i % 6 === 0 ? 1 : 0)));
   t.false(isStratified(natural));
   t.is(climb(natural).rung, 'bias');

@@ -1,11 +1,11 @@
 /** What is learned from a teacher's answers, and which texts it is asked about. */
 import test from 'ava';
 import { createLearned } from '../../src/domain/learned.ts';
-import { chooseTexts } from '../../src/learning/choose-texts.ts';
-import { judge, learn, type ScoredExample } from '../../src/learning/learn.ts';
+import { chooseTexts, type PooledText } from '../../src/learning/choose-texts.ts';
+import { judge, learn } from '../../src/learning/learn.ts';
 import { qualityOf } from '../../src/learning/quality.ts';
-import { fitParameters, regressionData } from '../../src/learning/regression.ts';
-import { learnTaught, type PooledText } from '../../src/learning/taught.ts';
+import { fitParameters, regressionData, type ScoredExample } from '../../src/learning/regression.ts';
+import { learnTaught } from '../../src/learning/taught.ts';
 import { random } from '../support/random.ts';
 
 const CHOICES = ['a', 'b', 'c', 'd'];
@@ -47,17 +47,9 @@ const rightOf = (record: Parameters<typeof createLearned>[0] | undefined, texts:
 
 test('a label that is certain is the same as the distribution that says so, bit for bit', (t) => {
   const texts = textsOf(60);
-  const dataOf = (circumstances: Parameters<typeof regressionData>[3]) =>
-    regressionData(
-      texts.map(({ probabilities }) => probabilities),
-      texts.map(({ label }) => label),
-      texts.map(({ vector }) => vector as Float32Array),
-      circumstances,
-    );
-  const fittedTo = (data: ReturnType<typeof regressionData>) =>
-    fitParameters(data, new Int32Array(60).fill(1), { scale: 0.5, bias: 1, weights: 0.15 });
-  const targets = texts.map(({ label }) => sureOf(label, 1));
-  t.deepEqual(fittedTo(dataOf({ targets, counts: texts.map(() => 1) })), fittedTo(dataOf({})));
+  const fittedTo = (examples: readonly ScoredExample[]) =>
+    fitParameters(regressionData(examples), new Int32Array(60).fill(1), { scale: 0.5, bias: 1, weights: 0.15 });
+  t.deepEqual(fittedTo(texts.map((each) => ({ ...each, said: sureOf(each.label, 1), counts: 1 }))), fittedTo(texts));
 });
 
 test('an example that counts twice is as two in a fit', (t) => {
@@ -142,13 +134,12 @@ test('half of the chosen texts come as they are, the others are doubtful and of 
   const texts = Array.from({ length: 400 }, (_, i) => ({
     probabilities: sureOf(i % 40 === 39 ? 3 : i % 3, 0.3 + 0.6 * next()),
   }));
-  const none = texts.map(() => false);
-  const some = chooseTexts(texts, none, 40);
+  const some = chooseTexts(texts, 40);
   t.is(new Set(some).size, 40);
-  t.deepEqual(chooseTexts(texts, none, 80).slice(0, 40), some);
+  t.deepEqual(chooseTexts(texts, 80).slice(0, 40), some);
   // Everything up to the twentieth text that came as it is was taken.
   const taken = new Set(some);
-  const sampled = none.findIndex((_, place) => !taken.has(place));
+  const sampled = texts.findIndex((_, place) => !taken.has(place));
   t.true(sampled >= 20, `${sampled}`);
   const promising = some.filter((_, place) => place % 2 === 1);
   const meanOf = (places: readonly number[]): number =>
@@ -156,8 +147,8 @@ test('half of the chosen texts come as they are, the others are doubtful and of 
   t.true(meanOf(promising) < meanOf([...texts.keys()]) - 0.1);
   t.true(promising.filter((place) => place % 40 === 39).length >= 3);
   // What was taken before is not taken again, and all that are left are fewer than are wanted.
-  const before = texts.map((_, place) => taken.has(place));
-  const rest = chooseTexts(texts, before, 1000);
+  const before = texts.map((text, place) => (taken.has(place) ? { ...text, word: {} } : text));
+  const rest = chooseTexts(before, 1000);
   t.is(new Set([...rest, ...some]).size, 400);
   t.is(rest.length, 360);
 
@@ -166,10 +157,6 @@ test('half of the chosen texts come as they are, the others are doubtful and of 
     probabilities: sureOf(0, 0.4),
     vector: Float32Array.from({ length: 6 }, (_, j) => Number(j === (i < 25 ? 0 : i - 24))),
   }));
-  const unlike = chooseTexts(
-    vectors,
-    vectors.map(() => false),
-    10,
-  );
+  const unlike = chooseTexts(vectors, 10);
   t.deepEqual(unlike.filter((_, place) => place % 2 === 1).toSorted(), [25, 26, 27, 28, 29]);
 });

@@ -206,9 +206,7 @@ function readRecords(found: Findings, files: readonly ProjectFile[], { separator
   const names = fields ?? { input: 'input', instruction: 'instruction', label: 'label' };
   for (const { path, content } of files) {
     const { entries, form } = recordsOf(content as string, separator);
-    const needed = { input: names.input, label: names.label };
-    const problem =
-      form?.kind === 'csv' && form.columns !== undefined ? headerProblem(form.columns, needed) : undefined;
+    const problem = headerProblem(form, { input: names.input, label: names.label });
     if (problem !== undefined) throw new Error(`${path}: ${problem}`);
     for (const { line, read } of entries) {
       if ('problem' in read) found.notes.push(`left out: line ${line} of ${path}: ${read.problem}`);

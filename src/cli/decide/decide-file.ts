@@ -10,7 +10,14 @@ import { belongsTo, headOf, isCut, type Layout, lineOf, showProgress, takenName,
 import { type Asked, type DecidingClient, nameOf, type Outcome } from './deciding-client.ts';
 import type { Entry } from './lines.ts';
 import { interruptible, outcomesOf } from './pace.ts';
-import { createRecordReader, entriesIn, headerProblem, type RecordReader, type recordOptions } from './records.ts';
+import {
+  createRecordReader,
+  entriesIn,
+  headerProblem,
+  questionOf,
+  type RecordReader,
+  type recordOptions,
+} from './records.ts';
 
 /** What `umpire decide` was asked to do. */
 export interface DecideJob {
@@ -134,8 +141,7 @@ function columnsOf(reader: RecordReader, read: readonly Entry[], job: DecideJob)
     const [entry = { line: 1, read: { problem: 'is no header' } }] = read;
     throw new Error(`line ${entry.line}: ${'problem' in entry.read ? entry.read.problem : 'is no header'}`);
   }
-  const { fields } = job.reading;
-  const problem = headerProblem(columns, job.instruction === undefined ? fields : { input: fields.input });
+  const problem = headerProblem(form, job.reading.fields, job.instruction);
   if (problem !== undefined) throw new Error(problem);
   const taken = takenName(columns);
   if (taken !== undefined) throw new Error(`the header has a column '${taken}', which the answers add`);
@@ -165,8 +171,7 @@ function askedOf(entry: Entry, { asked, instruction, reading: { fields: names } 
   const { value: fields } = entry.read;
   const taken = takenName(Object.keys(fields));
   if (taken !== undefined) return unreadable(entry, `has a field '${taken}', which the answers add`);
-  const own = fields[names.instruction];
-  const question = { input: fields[names.input], instruction: (own ?? '') === '' ? instruction : own };
+  const question = questionOf(fields, names, instruction);
   for (const [param, value] of Object.entries(question)) {
     if (typeof value === 'string' && value !== '') continue;
     const message = `${param} must be a text that is not empty`;

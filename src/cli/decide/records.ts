@@ -77,10 +77,9 @@ export async function* entriesIn(pieces: AsyncIterable<Uint8Array>, reader: Reco
  * the next line: without an incomplete last one. Throws Error for a line that is not a record.
  */
 export async function* addedTo(file: string): AsyncGenerator<{ readonly line: number; readonly value: Fields }> {
+  if (!existsSync(file)) return;
   let kept = 0;
-  for await (const { line, read, whole, end } of existsSync(file)
-    ? entriesIn(createReadStream(file), createRecordReader())
-    : []) {
+  for await (const { line, read, whole, end } of entriesIn(createReadStream(file), createRecordReader())) {
     if ('value' in read) yield { line, value: read.value };
     else if (whole) throw new Error(`${file}, line ${line}: ${read.problem}`);
     else truncateSync(file, kept);
@@ -197,12 +196,19 @@ function createJsonReader(outside: 0 | 1): Pick<RecordReader, 'push' | 'end'> {
   };
 }
 
-/** What is missing in a header that needs these columns, with what it has instead. */
+/**
+ * What is missing in the header of CSV that needs these columns, with what it has instead. With an `instruction` of
+ * records that have none, the column of instructions is not needed.
+ */
 export function headerProblem(
-  columns: readonly string[],
-  needed: Readonly<Record<string, string>>,
+  form: RecordForm | undefined,
+  fields: Readonly<Record<string, string>>,
+  instruction?: string,
 ): string | undefined {
-  const missing = Object.entries(needed).filter(([, name]) => !columns.includes(name));
+  if (form?.kind !== 'csv' || form.columns === undefined) return undefined;
+  const { columns } = form;
+  const needed = Object.entries(fields).filter(([role]) => role !== 'instruction' || instruction === undefined);
+  const missing = needed.filter(([, name]) => !columns.includes(name));
   if (missing.length === 0) return undefined;
   const has = columns.map((name) => `'${name}'`).join(', ');
   const hints = [
@@ -211,6 +217,16 @@ export function headerProblem(
     ...(columns.length === 1 ? ['--separator SIGN is for a file that is separated otherwise'] : []),
   ];
   return `the header has no column ${missing.map(([, name]) => `'${name}'`).join(' and ')}; it has ${has}: ${hints.join('; ')}`;
+}
+
+/** What is asked about a record, as it stands there: its text, and its instruction or else the one that is given. */
+export function questionOf(
+  record: Fields,
+  fields: Readonly<Record<'input' | 'instruction', string>>,
+  instruction: string | undefined,
+): { readonly input: unknown; readonly instruction: unknown } {
+  const own = record[fields.instruction] ?? '';
+  return { input: record[fields.input], instruction: own === '' ? instruction : own };
 }
 
 /** The options that say how a file of records is read. */

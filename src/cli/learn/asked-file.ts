@@ -7,15 +7,16 @@
  * An answer that is sure enough is the `label` by which `umpire learn` reads it; a person may change it. A text that
  * the teacher does not take has an `error`. A line is written when its answer is there: what was asked is asked once.
  */
-import type { TeachersWord } from '../../learning/taught.ts';
+import type { TeachersWord } from '../../learning/choose-texts.ts';
 import type { Fields } from '../decide/lines.ts';
 import { addedTo, addTo } from '../decide/records.ts';
-import type { Example, LineProblem } from './examples.ts';
+import type { Text } from './examples.ts';
 import type { Scored } from './own-engine.ts';
 
-/** A text that the teacher was asked about, and what that cost as far as its model says. */
-export interface AskedText extends Pick<Example, 'line' | 'input' | 'instruction'> {
-  readonly word: TeachersWord;
+/** A text that the teacher was asked about, what came of it, and what that cost as far as its model says. */
+export interface AskedText extends Text, TeachersWord {
+  /** The teacher's revision, as `<model_id>@<revision>`. */
+  readonly model: string;
   /** Of instruction and input. */
   readonly tokens: number;
   readonly milliseconds: number;
@@ -35,38 +36,38 @@ export interface AskedTerms {
 const LEAST = 0.001;
 
 /**
- * Reads the file; one that does not exist has no texts. Removes an incomplete last line. `model`: the teacher's
- * revision that was asked. Throws Error for a line that is of another teacher, of other choices, or broken.
+ * Reads the file, all of one revision; one that does not exist has no texts. Removes an incomplete last line. Throws
+ * Error for a line that is of another teacher, of other choices, or broken.
  */
-export async function readAsked(
-  file: string,
-  terms: AskedTerms,
-): Promise<{ readonly texts: readonly AskedText[]; readonly model: string | undefined }> {
+export async function readAsked(file: string, terms: AskedTerms): Promise<readonly AskedText[]> {
   const texts: AskedText[] = [];
-  let model: string | undefined;
   for await (const { line, value } of addedTo(file)) {
     const fail = (problem: string): never => {
       throw new Error(`${file}, line ${line}: ${problem}; --out names another file`);
     };
-    if (typeof value.model !== 'string' || typeof value.basis !== 'string') return fail('is not what teach writes');
-    const isTeachers = value.model === terms.teacher || value.model.startsWith(`${terms.teacher}@`);
-    if (!isTeachers || value.model !== (model ?? value.model)) fail(`is an answer of ${value.model}`);
-    if (value.basis !== terms.basis) fail('is about other choices or descriptions than the catalog has now');
-    texts.push(askedText(line, value, terms.choices) ?? fail('is broken'));
-    model = value.model;
+    const { model, basis } = value;
+    if (typeof model !== 'string' || typeof basis !== 'string') return fail('is not what teach writes');
+    const isTeachers = model === terms.teacher || model.startsWith(`${terms.teacher}@`);
+    if (!isTeachers || model !== (texts[0]?.model ?? model)) fail(`is an answer of ${model}`);
+    if (basis !== terms.basis) fail('is about other choices or descriptions than the catalog has now');
+    texts.push(askedText(line, { ...value, model }, terms.choices) ?? fail('is broken'));
   }
-  return { texts, model };
+  return texts;
 }
 
-function askedText(line: number, value: Fields, choices: readonly string[]): AskedText | undefined {
-  const { input, instruction, label = '', choice, probabilities, error } = value;
+function askedText(
+  line: number,
+  value: Fields & Pick<AskedText, 'model'>,
+  choices: readonly string[],
+): AskedText | undefined {
+  const { input, instruction, label = '', choice, probabilities, error, model } = value;
   if (typeof input !== 'string' || typeof instruction !== 'string') return undefined;
   const text = {
-    ...{ line, input, instruction },
+    ...{ line, input, instruction, model },
     tokens: Number(value.input_tokens ?? 0),
     milliseconds: Number(value.milliseconds ?? 0),
   };
-  if (error !== undefined) return { ...text, word: {} };
+  if (error !== undefined) return text;
   if (typeof probabilities !== 'object' || probabilities === null) return undefined;
   const shown = choices.map((each) => Number(Object.hasOwn(probabilities, each) && probabilities[each as never]));
   const corrected = label === choice || label === '' ? undefined : choices.indexOf(label as string);
@@ -74,34 +75,35 @@ function askedText(line: number, value: Fields, choices: readonly string[]): Ask
   const rest = 1 - shown.reduce((sum, each) => sum + each, 0);
   const hidden = shown.filter((each) => each === 0).length;
   const said = Float64Array.from(shown, (each) => (each === 0 ? Math.max(0, rest) / hidden : each));
-  return { ...text, word: { said, corrected } };
+  return { ...text, said, corrected };
 }
 
-/** Writes the outcomes of asking one revision of a teacher. */
-export function createAskedWriter(file: string, model: string, { choices, basis }: AskedTerms, sure: number) {
-  const write = (text: Omit<AskedText, 'word' | 'tokens' | 'milliseconds'>, fields: Fields): AskedText => {
-    const { line, input, instruction } = text;
-    const value = { input, instruction, ...fields, model, basis };
-    addTo(file, value);
-    return askedText(line, value, choices) as AskedText;
-  };
+/**
+ * Adds what one revision of the teacher, `model`, said of a text: an answer, or why it does not take the text. Returns
+ * what is read of the line.
+ */
+export function addAsked(
+  file: string,
+  { line, input, instruction }: Text,
+  said: Fields,
+  { model, choices, basis }: AskedTerms & { readonly model: string },
+): AskedText {
+  const value = { input, instruction, ...said, model, basis };
+  addTo(file, value);
+  return askedText(line, value, choices) as AskedText;
+}
+
+/** The fields of an answer. `sure`: the confidence from which on it is a label. */
+export function answerFields(teacher: Scored, pupil: Scored, choices: readonly string[], sure: number): Fields {
+  const answer = answerOf(teacher, choices);
+  const shown = choices.flatMap((choice, k) => {
+    const p = teacher.probabilities[k] as number;
+    return p >= LEAST ? [[choice, rounded(p)]] : [];
+  });
   return {
-    /** An answer, by choices in code-unit order, and what the catalog's own model says. Returns what is read of it. */
-    answer(text: Pick<Example, 'line' | 'input' | 'instruction'>, teacher: Scored, pupil: Scored): AskedText {
-      const { choice, confidence } = answerOf(teacher, choices);
-      const shown = choices.flatMap((each, k) => {
-        const p = teacher.probabilities[k] as number;
-        return p >= LEAST ? [[each, rounded(p)]] : [];
-      });
-      return write(text, {
-        ...(confidence >= sure ? { label: choice } : {}),
-        ...{ choice, confidence, probabilities: Object.fromEntries(shown), pupil: answerOf(pupil, choices) },
-        ...{ input_tokens: teacher.inputTokens, milliseconds: Math.round(teacher.timings.infer) },
-      });
-    },
-    /** A text that the teacher does not take. Returns what is read of it. */
-    refusal: (text: Pick<Example, 'line' | 'input' | 'instruction'>, { problem }: LineProblem): AskedText =>
-      write(text, { error: problem }),
+    ...(answer.confidence >= sure ? { label: answer.choice } : {}),
+    ...{ ...answer, probabilities: Object.fromEntries(shown), pupil: answerOf(pupil, choices) },
+    ...{ input_tokens: teacher.inputTokens, milliseconds: Math.round(teacher.timings.infer) },
   };
 }
 

@@ -4,7 +4,6 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { createLearned } from '../../domain/learned.ts';
-import { createReadChoices } from '../../domain/read-choices.ts';
 import { applyTemperature } from '../../engine/tempered.ts';
 import { fitTemperature } from '../../learning/ladder.ts';
 import { judge, MIN_EXAMPLES } from '../../learning/learn.ts';
@@ -30,8 +29,8 @@ import {
   refuse,
   withoutKnown,
 } from './examples.ts';
-import { existing } from './learn.ts';
-import { withOwnEngine } from './own-engine.ts';
+import { existing, scoredExamples } from './learn.ts';
+import { type OwnEngine, withOwnEngine } from './own-engine.ts';
 import { choiceLines, figureLines, reportPage, short, thresholdLines } from './report-page.ts';
 
 const OPTIONS = {
@@ -121,10 +120,8 @@ function stored(terminal: Terminal, owner: string, id: string) {
 }
 
 async function decideAll(terminal: Terminal, record: Decider, file: ExampleFile) {
-  const { examples } = file;
   const sorted = record.choices.toSorted();
-  const { descriptions = {}, learned } = record.additions ?? {};
-  const read = createReadChoices(sorted, descriptions);
+  const { learned } = record.additions ?? {};
   return withOwnEngine(terminal, record.model, async (engine) => {
     const state = learned?.model === engine.name ? createLearned(learned) : undefined;
     if (learned !== undefined && state === undefined) {
@@ -132,11 +129,10 @@ async function decideAll(terminal: Terminal, record: Decider, file: ExampleFile)
     }
     const problems = await engine.problemsOf(file);
     if (problems.length > 0) throw new Error(problems.join('\n'));
-    const scored = await engine.scoreAll(examples, read.texts);
-    const answers = scored.map(({ probabilities, vector }, i): JudgedAnswer => {
-      const said = read.inOrder(probabilities);
-      const decided = state?.decide(said, vector) ?? said;
-      return judge(sorted, sorted.indexOf((examples[i] as Example).label), (k) => decided[k] as number);
+    const scored = await scoredExamples(engine, record, file.examples);
+    const answers = scored.map(({ probabilities, vector, label }): JudgedAnswer => {
+      const decided = state?.decide(probabilities, vector) ?? probabilities;
+      return judge(sorted, label, (k) => decided[k] as number);
     });
     return { name: state === undefined ? engine.name : `${engine.name}, learned ${state.digest}`, answers };
   });
@@ -260,16 +256,14 @@ export function labelledExamples(text: string, options: ExampleOptions, terminal
  */
 export async function fittedTemperature(
   terminal: Terminal,
-  { examples, choices }: LabelledExamples,
+  labelled: LabelledExamples,
   { modelsDir, model, usual }: { readonly modelsDir: string; readonly model: string; readonly usual: number },
 ): Promise<FittedTemperature> {
-  const scored = await withOwnEngine(terminal, model, (engine) => engine.scoreAll(examples, choices), modelsDir);
-  const labelled = scored.map(({ probabilities }, i) => ({
-    probabilities,
-    label: choices.indexOf((examples[i] as Example).label),
-  }));
-  const temperature = Number(fitTemperature(labelled, usual).toPrecision(DIGITS));
-  const answers = labelled.map(({ probabilities, label }) => {
+  const { examples, choices } = labelled;
+  const score = (engine: OwnEngine) => scoredExamples(engine, labelled, examples);
+  const scored = await withOwnEngine(terminal, model, score, modelsDir);
+  const temperature = Number(fitTemperature(scored, usual).toPrecision(DIGITS));
+  const answers = scored.map(({ probabilities, label }) => {
     const tempered = applyTemperature(probabilities, temperature);
     return judge(choices, label, (k) => tempered[k] as number);
   });

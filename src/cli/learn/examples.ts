@@ -7,13 +7,17 @@ import { nearest } from '../../domain/nearest.ts';
 import { firstOfEach } from '../../learning/near-repeats.ts';
 import { option } from '../command.ts';
 import { plainly } from '../decide/decide.ts';
-import { headerProblem, RECORD_OPTIONS, recordOptions, recordsOf } from '../decide/records.ts';
+import { headerProblem, questionOf, RECORD_OPTIONS, recordOptions, recordsOf } from '../decide/records.ts';
 
-/** A text whose right choice is known. `line` is its place in the file, from 1. */
-export interface Example {
+/** A text of a file. `line` is its place there, from 1. */
+export interface Text {
   readonly line: number;
   readonly input: string;
   readonly instruction: string;
+}
+
+/** A text whose right choice is known. */
+export interface Example extends Text {
   readonly label: string;
   /** Its own choices, in code-unit order, where a file may have them. */
   readonly choices?: readonly string[];
@@ -32,7 +36,7 @@ export interface ExampleFile {
   /** Why the file cannot be used, as far as this shows without a model. */
   readonly problems: readonly LineProblem[];
   /** All texts that can be read, also from lines with problems, so that a model can say which of them are too long. */
-  readonly texts: readonly Pick<Example, 'line' | 'input' | 'instruction'>[];
+  readonly texts: readonly Text[];
   /** Remarks for the operator that do not keep the file from being used. */
   readonly notes: readonly string[];
 }
@@ -74,23 +78,18 @@ export function readExamples(
 ): ExampleFile {
   const problems: LineProblem[] = [];
   let answered = 0;
-  const texts: Pick<Example, 'line' | 'input' | 'instruction'>[] = [];
+  const texts: Text[] = [];
   const examples: Example[] = [];
   const { entries, form } = recordsOf(text, separator);
-  const { input: ofInput, label: ofLabel } = fields;
-  const needed = instruction === undefined ? fields : { input: ofInput, label: ofLabel };
-  const header = form?.kind === 'csv' && form.columns !== undefined ? headerProblem(form.columns, needed) : undefined;
+  const header = headerProblem(form, fields, instruction);
   if (header !== undefined) problems.push({ line: 1, problem: header });
   for (const { line, read } of header === undefined ? entries : []) {
     if ('problem' in read) {
       problems.push({ line, problem: read.problem });
       continue;
     }
-    const { [fields.input]: input, [fields.instruction]: own, [fields.label]: label } = read.value;
-    const example = { input, instruction: own === undefined || own === '' ? instruction : own, label } as Omit<
-      Example,
-      'line'
-    >;
+    const label = read.value[fields.label];
+    const example = { ...questionOf(read.value, fields, instruction), label } as Omit<Example, 'line'>;
     const given = ownChoices ? read.value.choices : undefined;
     const missing = Object.entries(example).filter(([, value]) => typeof value !== 'string' || value === '');
     const { choice, error } = read.value;
@@ -152,11 +151,8 @@ function distinct(all: readonly Example[], choices: readonly string[]): Pick<Exa
     }
   }
   if (repeated > 0) notes.push(`${repeated} examples are repeated; each text counts once`);
-  // Sorted by digest: in a list sorted by text, the folds that learning cuts would hold texts that are alike.
-  const sorted = kept
-    .map((example) => ({ example, digest: digest(example) }))
-    .toSorted((a, b) => (a.digest < b.digest ? -1 : 1))
-    .map(({ example }) => example);
+  // In a list sorted by text, the folds that learning cuts would hold texts that are alike.
+  const sorted = byDigest(kept, ({ label, instruction, input }) => [label, instruction, input]);
   // Of many questions one text may be asked several.
   const first = firstOfEach(
     sorted.map((each) => (each.choices === undefined ? each : { ...each, input: asked(each) })),
@@ -199,8 +195,12 @@ export function withoutKnown(file: ExampleFile, known: readonly Example[]): Exam
   return { ...file, examples, notes: [...file.notes, note] };
 }
 
-function digest({ input, instruction, label }: Example): string {
-  return hash('sha256', JSON.stringify([label, instruction, input]));
+/** The same texts in an order that has nothing to do with what they say, nor with their places. */
+export function byDigest<T extends Text>(texts: readonly T[], parts: (text: T) => readonly string[]): readonly T[] {
+  return texts
+    .map((text) => ({ text, digest: hash('sha256', JSON.stringify(parts(text))) }))
+    .toSorted((a, b) => (a.digest < b.digest ? -1 : 1))
+    .map(({ text }) => text);
 }
 
 function missingProblem(

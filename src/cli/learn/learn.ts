@@ -4,9 +4,9 @@
  * the texts that were read before, so it never outlives them. In the same write, whole or not at all, it is learned
  * anew from kept examples, or given up if the operator asks for that.
  */
-import { createReadChoices } from '../../domain/read-choices.ts';
 import { type Lesson, learn, MIN_EXAMPLES } from '../../learning/learn.ts';
 import type { AnswerQuality } from '../../learning/quality.ts';
+import type { ScoredExample } from '../../learning/regression.ts';
 import { basisOf } from '../../stores/catalog-additions.ts';
 import type { CatalogRecord, CatalogStore, StampedCatalog } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
@@ -102,7 +102,12 @@ async function learnFrom(where: LearningCatalog, file: ExampleFile, keep: string
 }
 
 /** The catalog that learns, and where it says what it learns. */
-export type LearningCatalog = Omit<CatalogChange, 'forget'>;
+export interface LearningCatalog {
+  readonly catalogs: CatalogStore;
+  readonly owner: string;
+  readonly found: StampedCatalog;
+  readonly terminal: Terminal;
+}
 
 /**
  * Prints a lesson and writes it to the catalog. Throws Error if nothing helps, or if the catalog was changed or deleted
@@ -128,12 +133,8 @@ export async function keepLesson(
 export const FORGET_OPTION = flag('gives up what the catalog learned, in place of learning it anew from kept examples');
 
 /** Which catalog is changed, and what the operator wants of the change. */
-export interface CatalogChange {
-  readonly catalogs: CatalogStore;
-  readonly owner: string;
-  readonly found: StampedCatalog;
+export interface CatalogChange extends LearningCatalog {
   readonly forget: boolean;
-  readonly terminal: Terminal;
 }
 
 /** The owner's catalog. Throws UsageError without an id, Error if there is none, StoreCorrupt. */
@@ -206,23 +207,23 @@ export async function changeCatalog(
 }
 
 /** Scores examples in the same way as decisions with the catalog, and learns from the scores. */
-async function lessonOf(
+async function lessonOf(engine: OwnEngine, record: CatalogRecord, examples: readonly Example[]): Promise<Lesson> {
+  const { choices, additions } = record;
+  const facts = { model: engine.name, basis: basisOf(choices, additions?.descriptions) };
+  return learn(await scoredExamples(engine, record, examples), choices.toSorted(), facts);
+}
+
+/** The examples with the scores of a model, as what is learned from. Throws Error if it does not take all of them. */
+export async function scoredExamples(
   engine: OwnEngine,
-  { choices, additions }: CatalogRecord,
+  record: Pick<CatalogRecord, 'choices' | 'additions'>,
   examples: readonly Example[],
-): Promise<Lesson> {
-  const sorted = choices.toSorted();
-  const read = createReadChoices(sorted, additions?.descriptions ?? {});
-  const scored = await engine.scoreAll(examples, read.texts);
-  return learn(
-    scored.map(({ probabilities, vector }, i) => ({
-      probabilities: read.inOrder(probabilities),
-      vector,
-      label: sorted.indexOf((examples[i] as Example).label),
-    })),
-    sorted,
-    { model: engine.name, basis: basisOf(choices, additions?.descriptions) },
-  );
+): Promise<readonly ScoredExample[]> {
+  const sorted = record.choices.toSorted();
+  const scored = await engine.scoreAll(examples, record);
+  return scored.map(({ probabilities, vector }, i) => {
+    return { probabilities, vector, label: sorted.indexOf((examples[i] as Example).label) };
+  });
 }
 
 /** The record with what a lesson taught, in place of what it learned before. */

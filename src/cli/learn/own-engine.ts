@@ -2,19 +2,28 @@
 import { availableParallelism } from 'node:os';
 import { MODEL_SETTINGS } from '../../config.ts';
 import { findModel, qualifiedName } from '../../domain/models.ts';
+import { createReadChoices, type ReadChoices } from '../../domain/read-choices.ts';
 import { readSettings } from '../../domain/settings.ts';
 import { createEngine } from '../../engine/create-engine.ts';
-import type { Engine, ModelRevision, ScoreOutcome } from '../../engine/engine.ts';
+import type { Engine, JobTerms, ModelRevision, ScoreOutcome } from '../../engine/engine.ts';
 import { listPackages } from '../../engine/package-tools/check.ts';
+import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import type { Terminal } from '../command.ts';
-import { type Example, type ExampleFile, type LineProblem, problemLines, refuse } from './examples.ts';
+import { showProgress } from '../decide/decided-lines.ts';
+import { type Example, type ExampleFile, type LineProblem, problemLines, refuse, type Text } from './examples.ts';
 
-/** The engine's scores for a text. */
+/** The engine's scores for a text, by choices in code-unit order. */
 export type Scored = Extract<ScoreOutcome, { kind: 'scored' }>;
 
-/** A text of a file, and its line there. */
-type NumberedText = Pick<Example, 'line' | 'input' | 'instruction' | 'choices'>;
+/** Scores, why the model does not take the text, or the engine's error. */
+export type Heard = Scored | LineProblem | Error;
+
+/** A text that may have choices of its own. */
+type AnyText = Text & Pick<Example, 'choices'>;
+
+/** What texts without choices of their own are decided by, with the descriptions that are read in place of choices. */
+type Choices = Pick<CatalogRecord, 'choices' | 'additions'>;
 
 /** Scores texts with one revision of a model. */
 export interface OwnEngine {
@@ -25,24 +34,27 @@ export interface OwnEngine {
    * decisions.
    */
   problemsOf(file: Pick<ExampleFile, 'problems' | 'texts'>): Promise<readonly string[]>;
+  /** The scores of all texts, in their order. Throws Error with a line for each text that was refused. */
+  scoreAll(texts: readonly AnyText[], by: Choices): Promise<readonly Scored[]>;
+  /** The scores of texts at their places, none of those that the model does not take, and why it does not. */
+  scoreSome(texts: readonly AnyText[], by: Choices): Promise<SomeScores>;
   /**
-   * The scores of all texts, in their order. `choices`: of texts without their own, in code-unit order. Throws Error
-   * with a line for each text that was refused.
-   */
-  scoreAll(texts: readonly NumberedText[], choices: readonly string[]): Promise<readonly Scored[]>;
-  /**
-   * Scores texts, and tells `heard` the outcome of each as it comes: its scores, why the model does not take it, or the
-   * engine's error. Begins no more once the signal is aborted or `heard` throws, and throws the same when those in
-   * progress have ended.
+   * Scores texts, shows how far this has come, and tells `heard` the outcome of each as it comes. Begins no more once
+   * the signal is aborted or `heard` throws, and throws the same when those in progress have ended.
    */
   scoreEach(
-    texts: readonly NumberedText[],
-    choices: readonly string[],
-    heard: (place: number, outcome: Scored | LineProblem | Error) => void,
+    texts: readonly AnyText[],
+    by: Choices,
+    heard: (outcome: Heard, place: number) => void,
     signal?: AbortSignal,
   ): Promise<void>;
   /** The texts that are too long to be choices of the model, each with its number of tokens. */
   tooLong(texts: readonly string[]): Promise<ReadonlyMap<string, number>>;
+}
+
+interface SomeScores {
+  readonly scored: readonly (Scored | undefined)[];
+  readonly problems: readonly LineProblem[];
 }
 
 /** Milliseconds until a model must be loaded, on a busy machine, too. */
@@ -70,39 +82,33 @@ export async function withOwnEngine<T>(
     inferenceServers: inferenceServersOf(terminal),
     logger: { ...SILENT_LOG, debug: () => {} },
   });
-  const terms = (signal: AbortSignal[] = []) => ({
-    signal: AbortSignal.any([AbortSignal.timeout(DECISION_MS), ...signal]),
-    deadline: performance.now() + DECISION_MS,
-    tenant: 'operator',
-    keyed: true,
-  });
   try {
     const revision = await readyRevision(engine, model);
     const name = qualifiedName(revision);
     // A cascade is ready before the last of its steps is.
     for (const step of await stepsOf(modelsDir, name)) await readyRevision(engine, step);
     const job = { model: revision.id, revision: revision.revision };
-    const scoreEach: OwnEngine['scoreEach'] = (texts, choices, heard, signal) =>
-      inLanes(texts, 2 * engines, async ({ line, input, instruction, choices: own = choices }, place) => {
+    const scoreEach: OwnEngine['scoreEach'] = (texts, { choices, additions }, heard, signal) => {
+      const usual = createReadChoices(choices.toSorted(), additions?.descriptions ?? {});
+      const done = { lines: 0, errors: 0 };
+      const progress = () => ({ ...done, share: (done.lines + done.errors) / texts.length });
+      const endProgress = showProgress(terminal, progress);
+      return inLanes(texts, 2 * engines, async ({ line, input, instruction, choices: own }, place) => {
         signal?.throwIfAborted();
-        const asked = terms(signal === undefined ? [] : [signal]);
-        const outcome = await engine
-          .score({ ...job, input, instruction, choices: own, vector: true }, asked)
-          .catch((error: Error) => error);
+        const read = own === undefined ? usual : createReadChoices(own, {});
+        const asked = { ...job, input, instruction, choices: read.texts, vector: true };
+        const outcome = await engine.score(asked, termsUntil(signal)).catch((error: Error) => error);
         if (outcome instanceof Error) signal?.throwIfAborted();
-        if ('kind' in outcome && outcome.kind === 'choice_too_long')
-          throw new Error(`a choice has more tokens than the model takes: ${JSON.stringify(outcome.choice)}`);
-        if (outcome instanceof Error || outcome.kind === 'scored') {
-          heard(place, outcome);
-          return;
-        }
-        const tokens = `${outcome.atLeast ? 'more than ' : ''}${outcome.tokens}`;
-        heard(place, { line, problem: `has ${tokens} tokens, the model takes at most ${outcome.limit}` });
-      });
-    const scoreAll = async (texts: readonly NumberedText[], choices: readonly string[]) => {
-      const scored = new Array<Scored>(texts.length);
+        const told = outcome instanceof Error ? outcome : toldOf(outcome, line, read);
+        if ('kind' in told) done.lines++;
+        else done.errors++;
+        heard(told, place);
+      }).finally(endProgress);
+    };
+    const scoreSome: OwnEngine['scoreSome'] = async (texts, by) => {
+      const scored = new Array<Scored | undefined>(texts.length);
       const problems: LineProblem[] = [];
-      await scoreEach(texts, choices, (place, outcome) => {
+      await scoreEach(texts, by, (outcome, place) => {
         if (outcome instanceof Error) throw outcome;
         if ('problem' in outcome) problems.push(outcome);
         else scored[place] = outcome;
@@ -113,19 +119,22 @@ export async function withOwnEngine<T>(
       name,
       revision,
       scoreEach,
-      problemsOf: async ({ problems, texts }) => problemLines([...problems, ...(await scoreAll(texts, [])).problems]),
-      async scoreAll(texts, choices) {
+      scoreSome,
+      async problemsOf({ problems, texts }) {
+        return problemLines([...problems, ...(await scoreSome(texts, { choices: [] })).problems]);
+      },
+      async scoreAll(texts, by) {
         // An inference server may count tokens otherwise than the package's tokenizer, so problemsOf() may miss these.
-        const { scored, problems } = await scoreAll(texts, choices);
+        const { scored, problems } = await scoreSome(texts, by);
         refuse(problems);
-        return scored;
+        return scored as readonly Scored[];
       },
       async tooLong(texts) {
         const found = new Map<string, number>();
         for (;;) {
           const choices = texts.filter((text) => !found.has(text)).toSorted();
           if (choices.length === 0) return found;
-          const outcome = await engine.prepare({ ...job, choices }, terms());
+          const outcome = await engine.prepare({ ...job, choices }, termsUntil());
           if (outcome.kind === 'prepared') return found;
           found.set(outcome.choice, outcome.tokens);
         }
@@ -134,6 +143,25 @@ export async function withOwnEngine<T>(
   } finally {
     await engine.close();
   }
+}
+
+/** On what terms the engine decides, until the signal is aborted at the latest. */
+function termsUntil(signal?: AbortSignal): JobTerms {
+  return {
+    signal: AbortSignal.any([AbortSignal.timeout(DECISION_MS), ...(signal === undefined ? [] : [signal])]),
+    deadline: performance.now() + DECISION_MS,
+    tenant: 'operator',
+    keyed: true,
+  };
+}
+
+/** Scores, or why the model does not take the text of a line. Throws Error for choices that it does not take. */
+function toldOf(outcome: ScoreOutcome, line: number, read: ReadChoices): Scored | LineProblem {
+  if (outcome.kind === 'scored') return { ...outcome, probabilities: read.inOrder(outcome.probabilities) };
+  if (outcome.kind === 'choice_too_long')
+    throw new Error(`a choice has more tokens than the model takes: ${JSON.stringify(outcome.choice)}`);
+  const tokens = `${outcome.atLeast ? 'more than ' : ''}${outcome.tokens}`;
+  return { line, problem: `has ${tokens} tokens, the model takes at most ${outcome.limit}` };
 }
 
 /** The steps of the cascades that a name may mean. */

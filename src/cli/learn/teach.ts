@@ -4,31 +4,24 @@
  * that. The order of choices is no part of a question to a model, so no answer has to be confirmed in another order.
  */
 import { createLearned } from '../../domain/learned.ts';
-import { createReadChoices } from '../../domain/read-choices.ts';
 import { messageOf } from '../../engine/errors.ts';
-import { chooseTexts } from '../../learning/choose-texts.ts';
+import { chooseTexts, type PooledText } from '../../learning/choose-texts.ts';
 import { MIN_EXAMPLES } from '../../learning/learn.ts';
-import {
-  type Agreement,
-  confidenceOf,
-  learnTaught,
-  type PooledText,
-  type TaughtLesson,
-} from '../../learning/taught.ts';
+import type { ScoredExample } from '../../learning/regression.ts';
+import { confidenceOf, learnTaught, type TaughtLesson } from '../../learning/taught.ts';
 import { basisOf } from '../../stores/catalog-additions.ts';
 import { ownerFrom, readArguments, wholeWithin } from '../arguments.ts';
 import { CATALOG_OPTIONS, type Command, flag, Interrupted, option, type Terminal, UsageError } from '../command.ts';
-import { showProgress } from '../decide/decided-lines.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { interruptible } from '../decide/pace.ts';
 import { RECORD_OPTIONS, recordOptions } from '../decide/records.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-import { type AskedTerms, type AskedText, createAskedWriter, readAsked } from './asked-file.ts';
-import { type ExampleFile, type LineProblem, readExamples } from './examples.ts';
-import { existing, keepLesson, type LearningCatalog, lessonLines } from './learn.ts';
-import { type Scored, withOwnEngine } from './own-engine.ts';
+import { type AskedTerms, type AskedText, addAsked, answerFields, readAsked } from './asked-file.ts';
+import { byDigest, type ExampleFile, type LineProblem, readExamples, type Text } from './examples.ts';
+import { existing, keepLesson, type LearningCatalog, lessonLines, scoredExamples } from './learn.ts';
+import { type Heard, type Scored, withOwnEngine } from './own-engine.ts';
 import { percent } from './report-page.ts';
-import { byDigest, nameSkipped, newTexts, repeatsOf, type Text, textsIn } from './texts.ts';
+import { asked, nameSkipped, newTexts, repeatsOf, textsIn } from './texts.ts';
 
 const OPTIONS = {
   ...CATALOG_OPTIONS,
@@ -82,109 +75,82 @@ export const TEACH_COMMAND: Command = {
       for (const note of people.notes) terminal.err(note);
       const terms = { teacher, choices: choices.toSorted(), basis: basisOf(choices, additions?.descriptions) };
       const earlier = await readAsked(out, terms);
-      const repeats = repeatsOf(earlier.texts, people.examples);
       const where = { catalogs, owner, found, terminal };
-      const school = { where, terms, out, sure, people, repeats, revision: earlier.model };
-      const fresh = newTexts(texts, [...people.examples, ...earlier.texts], terminal);
-      const scores = await scoreAll(school, [...earlier.texts, ...fresh]);
+      const school = { where, terms, out, sure, people, earlier };
+      const fresh = newTexts(texts, [...people.examples, ...earlier], terminal);
+      const scores = await scoreAll(school, fresh);
       const picks = choose(scores, budget, terminal);
       const isDry = values['dry-run'] === true;
       if (picks.length > 0 && !isDry) await ask(school, picks);
       sayCost(school, scores.pool, terminal);
       const { lesson } = lessonFrom(school, scores);
-      if (!isDry) await keepLesson(school.where, lesson);
+      if (!isDry) await keepLesson(where, lesson);
       else for (const line of [...lessonLines(lesson), 'nothing was changed']) terminal.out(line);
     });
   },
 };
 
-/** What a run is about. `revision`: the teacher's that was asked before, `<model_id>@<revision>`. */
+/** What a run is about. `earlier`: texts that were asked about before. */
 interface School {
   readonly where: LearningCatalog;
   readonly terms: AskedTerms;
   readonly out: string;
   readonly sure: number;
   readonly people: ExampleFile;
-  /** Texts that were asked about and have people's labels, too. */
-  readonly repeats: ReadonlySet<Text>;
-  readonly revision: string | undefined;
+  readonly earlier: readonly AskedText[];
 }
 
-/** A text with the scores of the catalog's own model, and what came of asking about it. */
-interface Pupil {
+/** A text with the scores of the catalog's own model. */
+interface Pupil extends Scored, PooledText {
   readonly text: Text;
-  readonly scored: Scored;
-  asked: AskedText | undefined;
+  word: AskedText | undefined;
 }
 
 /** What the catalog's own model, `name`, says of all texts, which are in an order of chance, and of people's. */
 interface Scores {
   readonly name: string;
   readonly pool: readonly Pupil[];
-  readonly people: readonly Scored[];
-}
-
-/** What is read for the catalog's choices. */
-function readChoices({ where, terms }: School) {
-  return createReadChoices(terms.choices, where.found.record.additions?.descriptions ?? {});
+  readonly people: readonly ScoredExample[];
 }
 
 /** Zero-shot scores. Leaves out texts that the model does not take. Throws Error if it does not take people's. */
-function scoreAll(school: School, all: readonly (Text | AskedText)[]): Promise<Scores> {
-  const { where, people } = school;
-  const read = readChoices(school);
-  return withOwnEngine(where.terminal, where.found.record.model, async (engine) => {
+function scoreAll({ where, people, earlier }: School, fresh: readonly Text[]): Promise<Scores> {
+  const { terminal, found } = where;
+  return withOwnEngine(terminal, found.record.model, async (engine) => {
     const wrong = await engine.problemsOf(people);
     if (wrong.length > 0) throw new Error(`${wrong.join('\n')}\nnothing was asked or changed`);
-    const texts = byDigest(all);
-    const scored = new Map<number, Scored>();
-    const problems: LineProblem[] = [];
-    const inOrder = (each: Scored): Scored => ({ ...each, probabilities: read.inOrder(each.probabilities) });
-    const done = () => ({ lines: scored.size, errors: problems.length, share: scored.size / texts.length });
-    const endProgress = showProgress(where.terminal, done);
-    const heard = (place: number, outcome: Scored | LineProblem | Error): void => {
-      if (outcome instanceof Error) throw outcome;
-      if ('problem' in outcome) problems.push(outcome);
-      else scored.set(place, inOrder(outcome));
-    };
-    await engine.scoreEach(texts, read.texts, heard).finally(endProgress);
-    nameSkipped(problems, where.terminal);
+    const texts = byDigest<Text | AskedText>([...earlier, ...fresh], asked);
+    const { scored, problems } = await engine.scoreSome(texts, found.record);
+    nameSkipped(problems, terminal);
     return {
       name: engine.name,
       pool: texts.flatMap((text, place): readonly Pupil[] => {
-        const its = scored.get(place);
-        return its === undefined ? [] : [{ text, scored: its, asked: 'word' in text ? text : undefined }];
+        const its = scored[place];
+        return its === undefined ? [] : [{ ...its, text, word: 'tokens' in text ? text : undefined }];
       }),
-      people: (await engine.scoreAll(people.examples, read.texts)).map(inOrder),
+      people: await scoredExamples(engine, found.record, people.examples),
     };
   });
 }
 
 /** The texts to ask about, of which all together with those before are `budget`. */
 function choose({ pool, name }: Scores, budget: number, terminal: Terminal): readonly Pupil[] {
-  const answered = pool.filter(({ asked }) => asked?.word.said !== undefined).length;
-  const places = chooseTexts(
-    pool.map(({ scored }) => scored),
-    pool.map(({ asked }) => asked !== undefined),
-    budget - answered,
-  );
-  const picks = places.map((place) => pool[place] as Pupil);
-  const tokens = picks.reduce((sum, { scored }) => sum + scored.inputTokens, 0);
+  const answered = pool.filter(({ word }) => word?.said !== undefined).length;
+  const picks = chooseTexts(pool, budget - answered).map((place) => pool[place] as Pupil);
+  const tokens = picks.reduce((sum, { inputTokens }) => sum + inputTokens, 0);
   terminal.out(`${answered} texts have answers; ${picks.length} are to ask, ${tokens} tokens as ${name} counts them`);
   return picks;
 }
 
 /** Asks the teacher, and writes each answer as it comes. Throws Error if it is away; what is done is kept. */
 async function ask(school: School, picks: readonly Pupil[]): Promise<void> {
-  const { where, terms, out, sure, revision } = school;
+  const { where, terms, out, sure } = school;
   const { terminal } = where;
-  const read = readChoices(school);
+  const revision = school.earlier[0]?.model;
   const problems: LineProblem[] = [];
   let done = 0;
   let failed = 0;
   const stop = interruptible(terminal);
-  const progress = () => ({ lines: done, errors: problems.length, share: (done + problems.length) / picks.length });
-  const endProgress = showProgress(terminal, progress);
   try {
     await withOwnEngine(terminal, terms.teacher, async (engine) => {
       if (revision !== undefined && revision !== engine.name)
@@ -192,59 +158,54 @@ async function ask(school: School, picks: readonly Pupil[]): Promise<void> {
           `${out} has answers of ${revision}, and ${engine.name} is served now: --out names another file`,
         );
       terminal.out(`asking ${engine.name} about ${picks.length} texts`);
-      const writer = createAskedWriter(out, engine.name, terms, sure);
-      const heard = (place: number, outcome: Scored | LineProblem | Error): void => {
+      const by = { ...terms, model: engine.name };
+      const heard = (outcome: Heard, place: number): void => {
         const pick = picks[place] as Pupil;
+        const { text } = pick;
         if (outcome instanceof Error) {
           // One text may be at fault: it is asked about again by the next run.
           if (++failed >= MOST_FAILED) throw outcome;
-          problems.push({ line: pick.text.line, problem: `got no answer (${outcome.message})` });
+          problems.push({ line: text.line, problem: `got no answer (${outcome.message})` });
         } else if ('problem' in outcome) {
           problems.push(outcome);
-          pick.asked = writer.refusal(pick.text, outcome);
+          pick.word = addAsked(out, text, { error: outcome.problem }, by);
         } else {
           failed = 0;
-          const teacher = { ...outcome, probabilities: read.inOrder(outcome.probabilities) };
-          pick.asked = writer.answer(pick.text, teacher, pick.scored);
+          pick.word = addAsked(out, text, answerFields(outcome, pick, terms.choices, sure), by);
           done++;
         }
       };
       const texts = picks.map(({ text }) => text);
-      await engine.scoreEach(texts, read.texts, heard, stop.signal);
+      await engine.scoreEach(texts, where.found.record, heard, stop.signal);
     });
   } catch (error) {
     const cause = stop.signal.aborted ? stop.signal.reason : error;
     const text = `${messageOf(cause)}; ${done} of ${picks.length} texts got answers: the same command goes on after them (${out})`;
     throw cause instanceof Interrupted ? new Interrupted(text) : new Error(text, { cause });
   } finally {
-    endProgress();
     stop.abort(new Interrupted('over'));
   }
   nameSkipped(problems, terminal);
 }
 
 function sayCost({ out, sure }: School, pool: readonly Pupil[], terminal: Terminal): void {
-  const asked = pool.flatMap((each) => each.asked ?? []);
-  const answers = asked.filter(({ word }) => word.said !== undefined);
-  const isSure = answers.filter(({ word }) => confidenceOf(word) >= sure).length;
-  const tokens = asked.reduce((sum, each) => sum + each.tokens, 0);
-  const seconds = asked.reduce((sum, each) => sum + each.milliseconds, 0) / 1000;
+  const all = pool.flatMap(({ word }) => word ?? []);
+  const answers = all.filter(({ said }) => said !== undefined);
+  const isSure = answers.filter((word) => confidenceOf(word) >= sure).length;
+  const tokens = all.reduce((sum, each) => sum + each.tokens, 0);
+  const seconds = all.reduce((sum, each) => sum + each.milliseconds, 0) / 1000;
   terminal.out(`cost so far: ${answers.length} answers, ${tokens} tokens read, ${seconds.toFixed(1)} s (${out})`);
   terminal.out(`${isSure} of them are sure at ${sure} or more; the others are not learned from`);
 }
 
 /** Learns, and says how far the catalog agrees with those who taught it. Throws Error if there is too little. */
 function lessonFrom(school: School, { name, pool, people }: Scores): TaughtLesson {
-  const { where, terms, sure, repeats } = school;
+  const { where, terms, sure } = school;
   const { terminal } = where;
-  const texts = pool.map(({ text, scored, asked }): PooledText => {
-    return { ...scored, word: repeats.has(text) ? {} : asked?.word };
-  });
-  const labels = people.map(({ probabilities, vector }, place) => {
-    const label = terms.choices.indexOf(school.people.examples[place]?.label ?? '');
-    return { probabilities, vector, label };
-  });
-  const taught = learnTaught({ pool: texts, people: labels, sure }, terms.choices, { model: name, basis: terms.basis });
+  // What people have labelled is not learned from a second time.
+  const repeats: ReadonlySet<Text> = repeatsOf(school.earlier, school.people.examples);
+  const texts = pool.map((each): PooledText => (repeats.has(each.text) ? { ...each, word: {} } : each));
+  const taught = learnTaught({ pool: texts, people, sure }, terms.choices, { model: name, basis: terms.basis });
   if (taught === undefined)
     throw new Error(
       `fewer than ${MIN_EXAMPLES} sure answers and labels are too few: --budget asks for more, --sure takes less sure ones`,
@@ -253,24 +214,23 @@ function lessonFrom(school: School, { name, pool, people }: Scores): TaughtLesso
     ? 'on the labels nothing may become worse'
     : 'a fair sample judges, so a confidence says how likely the teacher agrees';
   terminal.out(`learning from ${taught.answers} answers and ${taught.labels} labels of people; ${judges}`);
-  sayAgreement(terms.teacher, taught.withTeacher, terminal);
-  sayAgreement('people', taught.withPeople, terminal);
+  for (const [whom, { texts, before, after }] of [
+    [terms.teacher, taught.withTeacher],
+    ['people', taught.withPeople],
+  ] as const) {
+    if (texts === 0) continue;
+    const [was, is] = [before, after].map((count) => percent(count / texts));
+    terminal.out(`agrees with ${whom} on ${texts} held-out texts: ${was} as it is, ${is} after learning`);
+  }
   const { learned } = where.found.record.additions ?? {};
   if (learned?.model !== name) return taught;
   const state = createLearned(learned);
-  const alike = texts.filter(({ probabilities, vector, word }) => {
-    const { said, corrected } = word ?? {};
+  const alike = texts.filter(({ probabilities, vector, word = {} }) => {
     const decided = state.decide(probabilities, vector);
-    const label = corrected ?? said?.indexOf(confidenceOf(word));
+    const label = word.corrected ?? word.said?.indexOf(confidenceOf(word));
     return decided.indexOf(Math.max(...decided)) === label;
   });
   const of = texts.filter(({ word }) => word?.said !== undefined).length;
   terminal.out(`what it learned before agrees with ${percent(alike.length / of)} of all answers, and is replaced`);
   return taught;
-}
-
-function sayAgreement(whom: string, { texts, before, after }: Agreement, terminal: Terminal): void {
-  if (texts === 0) return;
-  const [was, is] = [before, after].map((count) => percent(count / texts));
-  terminal.out(`agrees with ${whom} on ${texts} held-out texts: ${was} as it is, ${is} after learning`);
 }

@@ -1,12 +1,8 @@
 /** Texts without labels from a file, and which of them are worth looking at: none nearly twice. */
-import { hash } from 'node:crypto';
 import { firstOfEach } from '../../learning/near-repeats.ts';
 import type { Terminal } from '../command.ts';
-import { headerProblem, type recordOptions, recordsOf } from '../decide/records.ts';
-import { type Example, type LineProblem, problemLines } from './examples.ts';
-
-/** A text, and its line in its file. */
-export type Text = Pick<Example, 'line' | 'input' | 'instruction'>;
+import { headerProblem, questionOf, type recordOptions, recordsOf } from '../decide/records.ts';
+import { byDigest, type LineProblem, problemLines, type Text } from './examples.ts';
 
 /** Texts that are looked at, at most: a random sample of more. Bounds memory. */
 const MOST_TEXTS = 20_000;
@@ -24,17 +20,15 @@ export function textsIn(
   terminal: Terminal,
 ): readonly Text[] {
   const { entries, form } = recordsOf(content, separator);
-  const needed = instruction === undefined ? fields : { input: fields.input };
-  const header = form?.kind === 'csv' && form.columns !== undefined ? headerProblem(form.columns, needed) : undefined;
+  const header = headerProblem(form, fields, instruction);
   if (header !== undefined) throw new Error(header);
   const texts: Text[] = [];
   const problems: LineProblem[] = [];
   for (const { line, read } of entries) {
-    const { [fields.input]: input, [fields.instruction]: own } = 'value' in read ? read.value : {};
-    const asked = own === undefined || own === '' ? instruction : own;
+    const { input, instruction: own } = questionOf('value' in read ? read.value : {}, fields, instruction);
     if ('problem' in read) problems.push({ line, problem: read.problem });
-    else if (typeof input === 'string' && input !== '' && typeof asked === 'string')
-      texts.push({ line, input, instruction: asked });
+    else if (typeof input === 'string' && input !== '' && typeof own === 'string')
+      texts.push({ line, input, instruction: own });
     else problems.push({ line, problem: `${fields.input} and ${fields.instruction} must be texts that are not empty` });
   }
   nameSkipped(problems, terminal);
@@ -47,11 +41,12 @@ export function newTexts(
   known: readonly Pick<Text, 'input'>[],
   terminal: Terminal,
 ): readonly Text[] {
-  const distinct = new Map(texts.map((text) => [digestOf(text), text]));
-  const sample = byDigest([...distinct.values()]).slice(0, MOST_TEXTS);
-  if (sample.length < distinct.size)
-    terminal.err(`of ${distinct.size} texts ${MOST_TEXTS}, drawn at random, are looked at`);
-  const kept = [...new Set(sample).difference(repeatsOf(sample, known))];
+  const distinct = [...new Map(texts.map((text) => [JSON.stringify(asked(text)), text])).values()];
+  const sample = byDigest(distinct, asked).slice(0, MOST_TEXTS);
+  if (sample.length < distinct.length)
+    terminal.err(`of ${distinct.length} texts ${MOST_TEXTS}, drawn at random, are looked at`);
+  const repeats = repeatsOf(sample, known);
+  const kept = sample.filter((text) => !repeats.has(text));
   terminal.out(`${texts.length} texts, ${kept.length} of them new and unlike one another`);
   return kept;
 }
@@ -65,20 +60,13 @@ export function repeatsOf<T extends Pick<Text, 'input'>>(
   return new Set(texts.filter((_, place) => first[known.length + place] !== known.length + place));
 }
 
-/** The same texts in an order that has nothing to do with what they say, nor with their places. */
-export function byDigest<T extends Text>(texts: readonly T[]): readonly T[] {
-  return texts
-    .map((text) => ({ text, digest: digestOf(text) }))
-    .toSorted((a, b) => (a.digest < b.digest ? -1 : 1))
-    .map(({ text }) => text);
-}
-
 /** Names lines that are left out. */
 export function nameSkipped(problems: readonly LineProblem[], terminal: Terminal): void {
   for (const line of problemLines(problems).slice(0, MOST_NAMED)) terminal.err(`${line}; left out`);
   if (problems.length > MOST_NAMED) terminal.err(`and ${problems.length - MOST_NAMED} more, left out`);
 }
 
-function digestOf({ instruction, input }: Text): string {
-  return hash('sha256', JSON.stringify([instruction, input]));
+/** What is asked, by which a text is told from others. */
+export function asked({ instruction, input }: Text): readonly string[] {
+  return [instruction, input];
 }

@@ -120,7 +120,7 @@ async function saidOf(
   const bySteps: (readonly StepSaid[])[] = [];
   for (const model of models) {
     terminal.out(`deciding ${examples.length} examples with ${model}`);
-    const scored = await withOwnEngine(terminal, model, (engine) => engine.scoreAll(examples, labels));
+    const scored = await withOwnEngine(terminal, model, (engine) => engine.scoreAll(examples, { choices: labels }));
     bySteps.push(
       scored.map(({ probabilities, inputTokens: tokens, timings: { tokenize, infer } }) => {
         return { probabilities, tokens, milliseconds: tokenize + infer };
