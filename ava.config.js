@@ -41,8 +41,8 @@ export default {
   extensions: ['ts'],
   workerThreads: false,
   timeout: '2m',
-  // Most of a file's time is spent waiting: for a process to start or to end, for a deadline, for Redis to be back.
-  concurrency: availableParallelism() + 4,
+  // Half of a file's time is spent waiting: for a process to start or to end, for a deadline, for Redis to be back.
+  concurrency: availableParallelism() + 2,
   sortTestFiles: (one, other) => placeOf(one) - placeOf(other) || (one < other ? -1 : 1),
   // Every file, and every server and engine that it starts, reads the same sources: without it half of a start's time goes into stripping their types.
   environmentVariables: {
