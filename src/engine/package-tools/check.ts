@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { costAt } from '../cost-profile.ts';
 import { jobCost } from '../job-cost.ts';
 import { type EngineOptions, engineSettings } from '../options.ts';
-import { narrowest, stepsAmong } from '../packages/cascade.ts';
+import { commonLanguages, narrowest, stepsAmong } from '../packages/cascade.ts';
 import { type FamilyName, isRemote } from '../packages/manifest.ts';
 import { createRevision, defaultRevision } from '../packages/revisions.ts';
 import { type FoundPackage, readPackage, scanPackages } from '../packages/scan.ts';
@@ -67,7 +67,7 @@ export async function listPackages(modelsDir: string): Promise<readonly ListedPa
   return listed.map((each, place) => withSteps(each, found[place]?.cascade, listed));
 }
 
-/** A package of a list with what follows from the other packages: a cascade's steps, and their limits. */
+/** A package of a list with what follows from the other packages: a cascade's steps, and their languages and limits. */
 function withSteps(
   listed: ListedPackage,
   cascade: FoundPackage['cascade'],
@@ -78,6 +78,9 @@ function withSteps(
   const { found, problems } = stepsListed(names, all);
   return {
     ...listed,
+    // Its own list counts first, as it does where it is served.
+    languages:
+      listed.languages.length > 0 ? listed.languages : (commonLanguages(found.map(({ languages }) => languages)) ?? []),
     limits: narrowest(found.map(({ limits }) => limits)),
     problems: problems.map((each) => `model.json: ${each}`),
     steps: found.map(({ id, revision }) => `${id}@${revision}`),

@@ -12,6 +12,7 @@ import { defaultRevision, type RevisionClaim, Revisions } from '../../../src/eng
 import { type FoundPackage, readPackage, scanPackages } from '../../../src/engine/packages/scan.ts';
 import { verifyFiles } from '../../../src/engine/packages/verify.ts';
 import { until } from '../../support/redis.ts';
+import { writeCascade } from '../support/cascades.ts';
 import { startEngine } from '../support/engine.ts';
 import { modelsFolder, TINY, writePackage } from '../support/packages.ts';
 
@@ -216,6 +217,15 @@ test('the operator lists and checks packages', async (t) => {
   t.is((await check('r4')).kind, 'broken');
   const slow = await check('r1', 0.001);
   t.regex(slow.kind === 'broken' ? slow.problems.join() : '', /^limits: the largest legal request takes \d+ ms/);
+});
+
+test('the list says of a cascade what follows from its steps', async (t) => {
+  const modelsDir = await modelsFolder(t, TINY);
+  await writePackage(modelsDir, { id: 'one', manifest: { languages: ['de', 'en'] } });
+  await writePackage(modelsDir, { id: 'two', manifest: { languages: ['en', 'fr'] } });
+  await writeCascade(modelsDir, { steps: [{ model: 'one', sure: 0.5 }, { model: 'two' }] });
+  const [cascade] = (await listPackages(modelsDir)).filter(({ id }) => id === 'cascade');
+  t.deepEqual([cascade?.problems, cascade?.languages], [[], ['en']]);
 });
 
 test('the cache of choice vectors keeps its bound and what was used lately', (t) => {
