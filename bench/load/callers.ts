@@ -33,8 +33,8 @@ export function grpcBytes(body: DecisionBody): Buffer {
   return Buffer.concat([frame, message]);
 }
 
-/** A caller with an HTTP/1.1 connection of its own, which it opens again if it was closed. */
-export function restCaller(port: number): Caller {
+/** A caller with an HTTP/1.1 connection of its own from an address, which it opens again if it was closed. */
+export function restCaller(port: number, localAddress: string): Caller {
   let socket: Socket | undefined;
   let answer: ((outcome: Outcome) => void) | undefined;
   let received = '';
@@ -47,7 +47,7 @@ export function restCaller(port: number): Caller {
   };
 
   const open = (): Socket => {
-    const opened = connect({ port, host: '127.0.0.1', noDelay: true });
+    const opened = connect({ port, host: '127.0.0.1', localAddress, noDelay: true });
     opened.setEncoding('latin1');
     opened.on('data', (chunk: string) => {
       received += chunk;

@@ -38,13 +38,19 @@ export interface LoadResult {
 /** gRPC connections: each carries at most 100 calls at a time, and too few connections would limit the load. */
 const CONNECTIONS = 24;
 
+/** Addresses that REST callers have: one address may have fewer connections than callers who wait. */
+const ADDRESSES = 16;
+
 /** Makes the load. */
 async function makeLoad(plan: LoadPlan): Promise<LoadResult> {
   const encode = plan.protocol === 'rest' ? restBytes : grpcBytes;
   const bodies = Array.from({ length: 16 }, (_, seed) => encode(bodyOf(plan.tokens, plan.choices, seed)));
   const sessions = plan.protocol === 'grpc' ? Array.from({ length: CONNECTIONS }, () => grpcConnection(plan.port)) : [];
   let made = 0;
-  const newCaller = (): Caller => sessions[made++ % CONNECTIONS]?.caller() ?? restCaller(plan.port);
+  const newCaller = (): Caller => {
+    const index = made++;
+    return sessions[index % CONNECTIONS]?.caller() ?? restCaller(plan.port, `127.0.0.${1 + (index % ADDRESSES)}`);
+  };
 
   const latencies = { ok: [] as number[], refused: [] as number[] };
   let failed = 0;
