@@ -2,6 +2,8 @@
  * Runs attacks one after another, each against a service of its own, and prints how a neighbour fared: see
  * `scripts/attacks.sh`.
  */
+import { spawnSync } from 'node:child_process';
+import { setPriority } from 'node:os';
 import { parseArgs } from 'node:util';
 import { startProxy } from '../../test/support/nginx.ts';
 import { ATTACKS as PORT_ATTACKS } from './attacks.ts';
@@ -28,6 +30,8 @@ const ms = (value: number): string => (Number.isNaN(value) ? '-' : value.toFixed
 const cell = ({ answered, asked, p50, p99, gap }: Fare): string =>
   `${answered}/${asked} ${ms(p50)}/${ms(p99)} ms, gap ${(gap / 1000).toFixed(1)} s`;
 
+/** How much less the attacker's thread matters than the neighbour's and the service's. */
+const NICENESS = 10;
 /** Seconds that a neighbour may be without an answer. */
 const MOST_GAP = 2;
 /** What did not hold, a line each. */
@@ -40,12 +44,7 @@ function print(when: string, fares: Fares, target: Target): void {
   );
 }
 
-for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) {
-  const attack = ATTACKS[name];
-  if (attack === undefined) {
-    console.error(`no attack is called ${name}; there are: ${Object.keys(ATTACKS).join(', ')}`);
-    process.exit(2);
-  }
+async function run(name: string, attack: (typeof ATTACKS)[string]): Promise<void> {
   const service = await startTarget(values.checkout, {
     ...(name === 'reflection-stream' ? { UMPIRE_REFLECTION: 'on' } : {}),
     ...(values['through-nginx'] ? { UMPIRE_TRUSTED_PROXIES: '127.0.0.1' } : {}),
@@ -70,6 +69,8 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) 
   const watch = setInterval(() => {
     most = Math.max(most, target.memory() ?? 0);
   }, 250);
+  // Real attackers bring processors of their own: what theirs takes from the neighbour says nothing of the service.
+  setPriority(process.pid, NICENESS);
   const did = await attack(target, Number(values.seconds));
   const during = neighbour.read();
   print('during', during, target);
@@ -90,6 +91,23 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(ATTACKS)) 
   await neighbour.stop();
   await proxy?.stop();
   await target.stop();
+}
+const names = positionals.length > 0 ? positionals : Object.keys(ATTACKS);
+const unknown = names.find((name) => !Object.hasOwn(ATTACKS, name));
+if (unknown !== undefined) {
+  console.error(`no attack is called ${unknown}; there are: ${Object.keys(ATTACKS).join(', ')}`);
+  process.exit(2);
+}
+const [first = '', ...others] = names;
+if (others.length === 0) {
+  await run(first, ATTACKS[first] as (typeof ATTACKS)[string]);
+} else {
+  // A process cannot raise its priority again, so that each attack has one of its own.
+  const flags = process.argv.slice(2).filter((argument) => !names.includes(argument));
+  for (const name of names) {
+    const { status } = spawnSync(process.execPath, [import.meta.filename, name, ...flags], { stdio: 'inherit' });
+    if (status !== 0) process.exitCode = 1;
+  }
 }
 if (broken.length > 0) {
   console.log(`\nDid not hold:\n${broken.map((line) => `- ${line}`).join('\n')}`);

@@ -23,7 +23,7 @@ export const KINDS = ['decision', 'new connection', 'live', 'probe'] as const;
 export type Fares = Readonly<Record<(typeof KINDS)[number], Fare>>;
 
 /** Milliseconds between requests of one kind. */
-const INTERVAL = 100;
+const INTERVAL = 50;
 /** Milliseconds after which a request counts as not answered. */
 const PATIENCE = 10_000;
 
