@@ -1,16 +1,23 @@
 /** Chaos: an engine process is killed every second while callers go on asking. */
 import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import { runLoad } from '../load/run-load.ts';
 import { startService } from '../load/service.ts';
 import { quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
-/** Runs the benchmark and prints its table. `--seconds N`, `--engines N`, `--callers N`. */
-export async function run(options: Record<string, number>): Promise<void> {
+/** Runs the benchmark and prints its table. `--seconds N`, `--engines N`, `--callers N`, `--model NAME`, `--models FOLDER`. */
+export async function run(
+  options: Record<string, number>,
+  { model, models }: Record<string, string> = {},
+): Promise<void> {
   const { seconds = 60, engines = availableParallelism(), callers = 16 } = options;
-  const service = await startService({ UMPIRE_ENGINES: String(engines) });
+  const service = await startService({
+    UMPIRE_ENGINES: String(engines),
+    ...(models === undefined ? {} : { UMPIRE_MODELS_DIR: resolve(models) }),
+  });
   try {
-    const plan = { port: service.port, protocol: 'rest', warmUp: 0, tokens: 58, choices: 8 } as const;
+    const plan = { port: service.port, protocol: 'rest', warmUp: 0, tokens: 58, choices: 8, model } as const;
     const calm = await runLoad({ ...plan, seconds: 5, shape: { callers } });
     const loading = runLoad({ ...plan, seconds, shape: { callers } });
     let kills = 0;

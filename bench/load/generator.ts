@@ -20,6 +20,8 @@ export interface LoadPlan {
   readonly warmUp: number;
   readonly tokens: number;
   readonly choices: number;
+  /** The model that is asked for; minilm-l6 by default. */
+  readonly model?: string | undefined;
 }
 
 /** The outcome of the load. Times are in milliseconds. */
@@ -44,7 +46,7 @@ const ADDRESSES = 16;
 /** Makes the load. */
 async function makeLoad(plan: LoadPlan): Promise<LoadResult> {
   const encode = plan.protocol === 'rest' ? restBytes : grpcBytes;
-  const bodies = Array.from({ length: 16 }, (_, seed) => encode(bodyOf(plan.tokens, plan.choices, seed)));
+  const bodies = Array.from({ length: 16 }, (_, seed) => encode(bodyOf(plan.tokens, plan.choices, seed, plan.model)));
   const sessions = plan.protocol === 'grpc' ? Array.from({ length: CONNECTIONS }, () => grpcConnection(plan.port)) : [];
   let made = 0;
   const newCaller = (): Caller => {

@@ -34,7 +34,7 @@ export function choicesOf(count: number): readonly string[] {
   );
 }
 
-/** A body for minilm-l6. */
-export function bodyOf(tokens: number, choices: number, seed = 0): DecisionBody {
-  return { model: 'minilm-l6', input: inputOf(tokens, seed), instruction: INSTRUCTION, choices: choicesOf(choices) };
+/** A body. */
+export function bodyOf(tokens: number, choices: number, seed = 0, model = 'minilm-l6'): DecisionBody {
+  return { model, input: inputOf(tokens, seed), instruction: INSTRUCTION, choices: choicesOf(choices) };
 }

@@ -3,20 +3,27 @@
  * how fast the others are refused.
  */
 import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
 import { cpuSeconds, residentBytes } from '../load/cpu.ts';
 import { runLoad } from '../load/run-load.ts';
 import { startService } from '../load/service.ts';
 import { quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
-/** Runs the benchmark and prints its table. `--seconds N`, `--factor N`, `--engines N`, `--tokens N`, `--choices N`. */
-export async function run(options: Record<string, number>): Promise<void> {
+/** Runs the benchmark and prints its table. `--seconds N`, `--factor N`, `--engines N`, `--tokens N`, `--choices N`, `--model NAME`, `--models FOLDER`. */
+export async function run(
+  options: Record<string, number>,
+  { model, models }: Record<string, string> = {},
+): Promise<void> {
   const { seconds = 60, factor = 5, engines = availableParallelism(), tokens = 58, choices = 8 } = options;
   const rows: string[][] = [];
   for (const protocol of ['rest', 'grpc'] as const) {
-    const service = await startService({ UMPIRE_ENGINES: String(engines) });
+    const service = await startService({
+      UMPIRE_ENGINES: String(engines),
+      ...(models === undefined ? {} : { UMPIRE_MODELS_DIR: resolve(models) }),
+    });
     try {
-      const plan = { port: service.port, protocol, warmUp: 1, tokens, choices } as const;
+      const plan = { port: service.port, protocol, warmUp: 1, tokens, choices, model } as const;
       const peak = await runLoad({ ...plan, seconds: Math.min(10, seconds), shape: { callers: 16 } });
       const capacity = peak.latencies.ok.length / peak.seconds;
       const resident: number[] = [];
