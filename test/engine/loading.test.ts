@@ -57,6 +57,16 @@ test.serial(
   },
 );
 
+test.serial('a start decides with the models that it has while it loads the others', async (t) => {
+  const slow = slowToLoad(15);
+  const modelsDir = await modelsFolder(t, TINY, { id: 'yy', ...slow }, { id: 'zz', ...slow });
+  const engine = await startEngine(t, { modelsDir, engines: 1 }, 'started');
+  await eventually(() => statusOf(engine, 'tiny@r1') === 'ready');
+  t.is((await engine.score(job(), terms())).kind, 'scored');
+  t.is(statusOf(engine, 'zz@r1'), 'unavailable');
+  t.false(engine.ready());
+});
+
 test.serial('a model that was too slow once is measured again before ready is said without it', async (t) => {
   const modelsDir = await modelsFolder(t);
   const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };

@@ -2,8 +2,8 @@
  * A place for one engine process: keeps a process running, gives it the models that are wanted, and replaces it when it
  * ends, is stuck or has grown too large.
  *
- * Loading a model holds up everything else in a process. So a process serves once it has loaded all that is wanted, and
- * what is wanted later is loaded by another one, started beside it, which then takes its place. The old one finishes
+ * Loading a model holds up everything else in a process. So a process that has loaded all that was wanted loads no
+ * more: what is wanted later is loaded by another one, started beside it, which then takes its place. The old one finishes
  * its jobs and ends. If the new one cannot load what the old one serves (because files have changed), the old one stays
  * and loads the new models itself.
  *
@@ -151,8 +151,8 @@ export class EngineSlot {
   }
 
   /**
-   * Loads the wanted models into a process that serves nothing, and lets it serve: already before it has all of them,
-   * if those that are left were loaded by others and so are loaded soon. Unless `all` is set, a model that engines have
+   * Loads the wanted models into a process that serves nothing, and lets it serve as soon as it has one: decisions wait
+   * for no more than the load in hand. Unless `all` is set, a model that engines have
    * ended with is loaded later, in a process beside this one.
    */
   async #begin(process: EngineProcess, all: boolean): Promise<void> {
@@ -161,7 +161,7 @@ export class EngineSlot {
     await process.loadEach(() => {
       const wanted = this.#listener.wanted();
       const left = (all ? wanted : trusted(wanted)).filter(({ key }) => !process.tried.has(key));
-      if (isCurrent() && process.models.size > 0 && left.every(({ proven }) => proven)) process.serve();
+      if (isCurrent() && process.models.size > 0) process.serve();
       return nextOf(process, left);
     });
     if (isCurrent()) serveAll(process);
