@@ -111,6 +111,23 @@ test('deadline, cancellation and release hold over all steps', async (t) => {
   await eventually(() => released === 3);
 });
 
+test('a step that is reached more often than its package says is soon counted as often', async (t) => {
+  const slow = { id: 'slow', graph: slowEncoderGraph(30), options: { joint_weight: 0 } };
+  const modelsDir = await modelsFolder(t, TINY, slow);
+  const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 });
+  const [first, last] = [{ model: 'tiny', sure: 1 }, { model: 'slow' }];
+  for (const reached of [0.001, 1])
+    await writeCascade(modelsDir, { steps: [first, { ...last, reached }] }, `at-${reached}`);
+  await eventually(() => statusOf(engine, 'at-0.001') === 'ready' && statusOf(engine, 'at-1') === 'ready');
+  // So many choices that even the fastest machine has no time for both steps.
+  const choices = Array.from({ length: 50 }, (_, i) => `c${i}`);
+  const within = (model: string) => engine.score(job({ model, choices }), terms({ within: 60 })).catch((error) => error);
+  t.true((await within('at-1')) instanceof DeadlineTooShort);
+  t.false((await within('at-0.001')) instanceof DeadlineTooShort);
+  for (const input of [...TEXTS, ...TEXTS, ...TEXTS]) await scored(engine, 'at-0.001', { input });
+  t.true((await within('at-0.001')) instanceof DeadlineTooShort);
+});
+
 test('the later steps of a decision wait behind none that came after it', async (t) => {
   const slow = (id: string, seed: number) => ({ id, graph: slowEncoderGraph(4, seed), options: { joint_weight: 0 } });
   const modelsDir = await modelsFolder(t, slow('one', 1), slow('two', 2));

@@ -20,6 +20,7 @@ import { type Cascade, type CascadeStep, narrowest } from '../packages/cascade.t
 import type { Revision, Revisions } from '../packages/revisions.ts';
 import { weightedProduct } from '../tempered.ts';
 import type { EngineGroups } from './engine-groups.ts';
+import { callerOf, LearntOfCallers } from './estimates.ts';
 
 /** Milliseconds before its deadline at which a decision that has an answer waits for no other. */
 const SPARE = 25;
@@ -35,6 +36,8 @@ interface Step extends CascadeStep {
 export class Cascades {
   readonly #revisions: Revisions;
   readonly #groups: EngineGroups;
+  /** How often each step is reached, by its place: at first as often as the package says. */
+  readonly #reached = new WeakMap<Revision, readonly LearntOfCallers[]>();
 
   constructor(revisions: Revisions, groups: EngineGroups) {
     this.#revisions = revisions;
@@ -88,27 +91,43 @@ export class Cascades {
       const steps = stepsOf(revision, cascade, job);
       const pool = this.#groups.poolOf((steps[0] as Step).job);
       const isWhole = cascade.ifAway === 'refuse';
-      const after = isWhole ? this.#costAfter(steps, terms) : 0;
+      const reached = this.#reachedOf(revision, cascade);
+      const after = isWhole ? this.#costAfter(steps, reached, terms) : 0;
       const { inputTokens: limit } = narrowest(revision.steps.map(({ manifest }) => manifest.limits));
-      return await decide({ steps, limit, isWhole, deadline: terms.deadline }, (step, deadline) => {
+      const caller = callerOf(terms);
+      let asked = 0;
+      const outcome = await decide({ steps, limit, isWhole, deadline: terms.deadline }, (step, deadline) => {
         open++;
+        reached[asked++]?.see(caller, 1);
         const own = this.#groups.poolOf(step.job);
         const part = step === steps[0] ? { after } : { since, admitted: isWhole && own === pool };
         return own.score(step.job, { deadline, tenant, keyed, signal, released }, part);
       });
+      if (outcome.kind === 'scored') for (const each of reached.slice(asked)) each.see(caller, 0);
+      return outcome;
     } finally {
       released();
     }
+  }
+
+  #reachedOf(revision: Revision, { steps }: Cascade): readonly LearntOfCallers[] {
+    let learnt = this.#reached.get(revision);
+    if (learnt === undefined) {
+      learnt = steps.map(({ reached }) => new LearntOfCallers(reached));
+      this.#reached.set(revision, learnt);
+    }
+    return learnt;
   }
 
   /**
    * Milliseconds that the steps after the first will take of the first one's engines, as often as they are reached.
    * @throws DeadlineTooShort if all steps, wherever they run, take longer than the deadline allows.
    */
-  #costAfter(steps: readonly Step[], terms: JobTerms): number {
-    const costs = steps.map(({ job, reached }) => {
+  #costAfter(steps: readonly Step[], reached: readonly LearntOfCallers[], terms: JobTerms): number {
+    const caller = callerOf(terms);
+    const costs = steps.map(({ job }, place) => {
       const pool = this.#groups.poolOf(job);
-      return { pool, cost: reached * pool.cost(job, terms) };
+      return { pool, cost: (reached[place]?.of(caller) ?? 1) * pool.cost(job, terms) };
     });
     const sumOf = (some: typeof costs): number => some.reduce((sum, { cost }) => sum + cost, 0);
     const [all, left] = [sumOf(costs), terms.deadline - performance.now()];

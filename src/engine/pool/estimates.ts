@@ -28,24 +28,13 @@ export function shapeOf(
   const { input, instruction, choices } = request;
   let choicesLength = 0;
   for (const choice of choices) choicesLength += choice.length;
-  const caller = `${keyed ? 'key' : 'address'} ${tenant}`;
+  const caller = callerOf({ keyed, tenant });
   return { revision, caller, premiseLength: input.length + instruction.length, choices: choices.length, choicesLength };
 }
 
-/** A number that was learnt, and when it last was, in milliseconds of the clock. */
-interface Learnt {
-  readonly value: number;
-  readonly at: number;
-}
-
-/** What has been learnt about a model. */
-interface Experience {
-  /** Tokens per character of each caller's texts. */
-  readonly densities: LRUCache<string, Learnt>;
-  /**
-   * Elapsed time divided by the CPU time of the profile: above 1 when engines share their cores or wait for the pool.
-   */
-  readonly slowness: Learnt;
+/** The name by which what was learnt of a caller's texts is kept. */
+export function callerOf({ keyed, tenant }: Pick<JobTerms, 'keyed' | 'tenant'>): string {
+  return `${keyed ? 'key' : 'address'} ${tenant}`;
 }
 
 const LEARNING_RATE = 0.05;
@@ -60,10 +49,79 @@ const MAX_CALLERS = 4096;
 // estimated cost is not observed, so without this a stall that has passed, or texts that were denser than the next one,
 // could refuse large jobs for ever.
 const SLOWNESS_HALF_LIFE = 5_000;
-const DENSITY_HALF_LIFE = 60_000;
+const TEXTS_HALF_LIFE = 60_000;
 // Milliseconds to tokenise a character, also of a text that turns out to be too long.
 const PER_CHARACTER = 0.0004;
 const UNKNOWN_COST = 50;
+
+/**
+ * A number that moves a little towards what is seen, and back to `usual` while nothing is: half of the way in each
+ * `halfLife`. `clock` gives milliseconds.
+ */
+class Learnt {
+  readonly #usual: number;
+  readonly #halfLife: number;
+  readonly #clock: () => number;
+  #excess = 0;
+  #at = 0;
+
+  constructor(usual: number, halfLife: number, clock: () => number) {
+    this.#usual = usual;
+    this.#halfLife = halfLife;
+    this.#clock = clock;
+  }
+
+  get value(): number {
+    return this.#excess === 0
+      ? this.#usual
+      : this.#usual + this.#excess * 0.5 ** ((this.#clock() - this.#at) / this.#halfLife);
+  }
+
+  see(seen: number): void {
+    const { value } = this;
+    this.#excess = value + LEARNING_RATE * (seen - value) - this.#usual;
+    this.#at = this.#clock();
+  }
+}
+
+/** What was learnt of each caller's texts, so that nobody pays for the texts of others. */
+export class LearntOfCallers {
+  readonly #usual: number;
+  readonly #clock: () => number;
+  // With `maxSize` and not `max`, with which the cache would allocate memory for all callers at once.
+  readonly #callers = new LRUCache<string, Learnt>({ maxSize: MAX_CALLERS, sizeCalculation: () => 1 });
+
+  /** `usual`: the number for a caller of whom nothing is known. */
+  constructor(usual: number, clock: () => number = () => performance.now()) {
+    this.#usual = usual;
+    this.#clock = clock;
+  }
+
+  of(caller: string): number {
+    return this.#callers.get(caller)?.value ?? this.#usual;
+  }
+
+  see(caller: string, seen: number): void {
+    const learnt = this.#callers.get(caller) ?? new Learnt(this.#usual, TEXTS_HALF_LIFE, this.#clock);
+    learnt.see(seen);
+    this.#callers.set(caller, learnt);
+  }
+}
+
+/** What has been learnt about a model. */
+class Experience {
+  /** Tokens per character of each caller's texts. */
+  readonly densities: LearntOfCallers;
+  /**
+   * Elapsed time divided by the CPU time of the profile: above 1 when engines share their cores or wait for the pool.
+   */
+  readonly slowness: Learnt;
+
+  constructor(clock: () => number) {
+    this.densities = new LearntOfCallers(USUAL_DENSITY, clock);
+    this.slowness = new Learnt(USUAL_SLOWNESS, SLOWNESS_HALF_LIFE, clock);
+  }
+}
 
 /**
  * Estimates in milliseconds of one engine, without experience at first. What they learn about a model is forgotten with
@@ -84,10 +142,11 @@ export class Estimates {
     const { profile, manifest } = revision;
     if (choices === 0) return readingCost(shape, 0);
     if (profile === undefined) return UNKNOWN_COST;
-    const density = this.#densityOf(shape);
+    const { densities, slowness } = this.#experienceOf(revision);
+    const density = densities.of(shape.caller);
     const misses = encoded && profile.choicesCached ? 0 : choices;
     const size = sizeOf(shape, premiseLength * density, misses, (choicesLength / choices) * density);
-    return this.#slownessOf(revision) * (jobCost(manifest.family, profile, size) + readingCost(shape, misses));
+    return slowness.value * (jobCost(manifest.family, profile, size) + readingCost(shape, misses));
   }
 
   /** Learns from a job that ran and that kept its engine for `occupied` milliseconds, messages included. */
@@ -96,33 +155,22 @@ export class Estimates {
     const profile: CostProfile | undefined = revision.profile;
     // A job that only reads says nothing about what decisions take.
     if (profile === undefined || choices === 0) return;
-    const [density, slowness] = [this.#densityOf(shape), this.#slownessOf(revision)];
+    const { densities, slowness } = this.#experienceOf(revision);
+    const density = densities.of(caller);
     const misses = profile.choicesCached ? encoded : choices;
     const size = sizeOf(shape, inputTokens, misses, choiceTokens ?? (choicesLength / choices) * density);
     const expected = jobCost(revision.manifest.family, profile, size) + readingCost(shape, misses);
-    const seen = Math.min(50, Math.max(0.2, occupied / expected));
-    const densities = this.#experiences.get(revision)?.densities ?? newDensities();
-    densities.set(caller, this.#learn(density, Math.min(MOST_DENSITY, inputTokens / Math.max(1, premiseLength))));
-    this.#experiences.set(revision, { densities, slowness: this.#learn(slowness, seen) });
+    slowness.see(Math.min(50, Math.max(0.2, occupied / expected)));
+    densities.see(caller, Math.min(MOST_DENSITY, inputTokens / Math.max(1, premiseLength)));
   }
 
-  #densityOf({ revision, caller }: JobShape): number {
-    return this.#recall(this.#experiences.get(revision)?.densities.get(caller), USUAL_DENSITY, DENSITY_HALF_LIFE);
-  }
-
-  #slownessOf(revision: Revision): number {
-    return this.#recall(this.#experiences.get(revision)?.slowness, USUAL_SLOWNESS, SLOWNESS_HALF_LIFE);
-  }
-
-  #recall(learnt: Learnt | undefined, usual: number, halfLife: number): number {
-    return learnt === undefined
-      ? usual
-      : usual + (learnt.value - usual) * 0.5 ** ((this.#clock() - learnt.at) / halfLife);
-  }
-
-  /** Moves a remembered number a little towards what was seen. */
-  #learn(before: number, seen: number): Learnt {
-    return { value: before + LEARNING_RATE * (seen - before), at: this.#clock() };
+  #experienceOf(revision: Revision): Experience {
+    let experience = this.#experiences.get(revision);
+    if (experience === undefined) {
+      experience = new Experience(this.#clock);
+      this.#experiences.set(revision, experience);
+    }
+    return experience;
   }
 }
 
@@ -134,11 +182,6 @@ function sizeOf({ revision, choices }: JobShape, tokens: number, encoded: number
     uncached: encoded,
     choiceTokens: Math.min(choiceTokens, candidateTokens),
   };
-}
-
-/** With `maxSize` and not `max`, with which the cache would allocate memory for all callers at once. */
-function newDensities(): Experience['densities'] {
-  return new LRUCache({ maxSize: MAX_CALLERS, sizeCalculation: () => 1 });
 }
 
 /** Milliseconds to read the texts when `uncached` of the choices must be encoded. */

@@ -55,7 +55,7 @@ export type NewJob = Pick<
 export interface Part {
   /** See `RingItem`: what the next ones take here. */
   readonly after?: number;
-  /** When the decision came: it keeps its rank among its tenant's. */
+  /** When the decision came: of its tenant's jobs, none that came later goes first. */
   readonly since?: number | undefined;
   /** Whether it was admitted with an earlier one, as what came after that. */
   readonly admitted?: boolean;
@@ -68,7 +68,7 @@ export function createJob({ since, ...facts }: NewJob): Job {
     ...facts,
     sequence: id,
     bytes: 2 * (shape.premiseLength + shape.choicesLength),
-    rank: rankOf(since ?? arrived, cost + after, terms),
+    rank: since ?? rankOf(arrived, cost + after, terms),
     // What waits for one engine must not hold up what the others could do for the same tenant.
     tenant: slot === undefined ? terms.tenant : `${terms.tenant}\n${slot.name}`,
     keyed: terms.keyed,
