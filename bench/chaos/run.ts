@@ -6,7 +6,10 @@ import { startService } from '../load/service.ts';
 import { quantile } from '../report/statistics.ts';
 import { printTable } from '../report/table.ts';
 
-/** Runs the benchmark and prints its table. `--seconds N`, `--engines N`, `--callers N`, `--model NAME`, `--models FOLDER`. */
+/**
+ * Runs the benchmark and prints its table. `--seconds N`, `--engines N`, `--callers N`, `--model NAME`, `--models
+ * FOLDER`.
+ */
 export async function run(
   options: Record<string, number>,
   { model, models }: Record<string, string> = {},

@@ -121,7 +121,8 @@ test('a step that is reached more often than its package says is soon counted as
   await eventually(() => statusOf(engine, 'at-0.001') === 'ready' && statusOf(engine, 'at-1') === 'ready');
   // So many choices that even the fastest machine has no time for both steps.
   const choices = Array.from({ length: 50 }, (_, i) => `c${i}`);
-  const within = (model: string) => engine.score(job({ model, choices }), terms({ within: 60 })).catch((error) => error);
+  const within = (model: string) =>
+    engine.score(job({ model, choices }), terms({ within: 60 })).catch((error) => error);
   t.true((await within('at-1')) instanceof DeadlineTooShort);
   t.false((await within('at-0.001')) instanceof DeadlineTooShort);
   for (const input of [...TEXTS, ...TEXTS, ...TEXTS]) await scored(engine, 'at-0.001', { input });
