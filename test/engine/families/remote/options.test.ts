@@ -1,5 +1,6 @@
 /** What packages of each dialect may say, what they may not, and how rows and addresses are read. */
 import test from 'ava';
+import { readChatOptions } from '../../../../src/engine/families/remote/dialects/chat.ts';
 import { readEmbeddingsOptions } from '../../../../src/engine/families/remote/dialects/embeddings.ts';
 import {
   batchesOf,
@@ -7,9 +8,12 @@ import {
   readOpenInferenceOptions,
 } from '../../../../src/engine/families/remote/dialects/open-inference.ts';
 import { readRerankOptions } from '../../../../src/engine/families/remote/dialects/rerank.ts';
+import { readSystemOneOptions } from '../../../../src/engine/families/remote/dialects/system-one.ts';
 import { fill } from '../../../../src/engine/families/remote/options.ts';
 import { createSemaphore } from '../../../../src/engine/families/remote/semaphore.ts';
-import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
+import { laidOver } from '../../../../src/engine/package-tools/pack.ts';
+import { askedAs, SERVER_NAMES, type ServerName } from '../../../../src/engine/package-tools/presets.ts';
+import { DIALECT_NAMES, type DialectName, InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 import {
   clearTokenAddress,
   concurrencyOf,
@@ -72,15 +76,9 @@ for (const [change, problem] of WRONG) {
 
 test('an encoder without a weight for its second vector, and without a template for choices', (t) => {
   const { joint_weight: _, ...others } = TEXT_EMBEDDING_OPTIONS;
-  t.regex(
-    problemsOf(readEmbeddingsOptions, { ...others, server: SERVER }).join('\n'),
-    /options\.joint_weight must be a number/,
-  );
-  const templates = { input: '{input}' };
-  t.regex(
-    problemsOf(readEmbeddingsOptions, { ...TEXT_EMBEDDING_OPTIONS, server: SERVER, templates }).join('\n'),
-    /choice must be a string/,
-  );
+  const problems = (options: Options) => problemsOf(readEmbeddingsOptions, { ...options, server: SERVER }).join('\n');
+  t.regex(problems(others), /options\.joint_weight must be a number/);
+  t.regex(problems({ ...TEXT_EMBEDDING_OPTIONS, templates: { input: '{input}' } }), /choice must be a string/);
 });
 
 test('a dialect that there is not, and none', async (t) => {
@@ -88,6 +86,38 @@ test('a dialect that there is not, and none', async (t) => {
   const message = 'options.dialect must be one of open-inference, rerank, embeddings, system-one, chat';
   await t.throwsAsync(load({ dialect: 'grpc' }), { instanceOf: InvalidOptions, message });
   await t.throwsAsync(load({}), { message: 'options.dialect must be a string' });
+});
+
+const READERS = {
+  rerank: readRerankOptions,
+  embeddings: readEmbeddingsOptions,
+  'system-one': readSystemOneOptions,
+  chat: readChatOptions,
+  'open-inference': readOpenInferenceOptions,
+};
+/** What a preset says with what is usual in the dialect; undefined where the server does not speak it. */
+function presetOf(server: ServerName, dialect: DialectName) {
+  try {
+    const { options, preset } = askedAs(server, dialect);
+    return laidOver(options, preset);
+  } catch {
+    return undefined;
+  }
+}
+
+test('what every preset says is what its dialect reads', (t) => {
+  let presets = 0;
+  for (const server of SERVER_NAMES) {
+    for (const dialect of DIALECT_NAMES) {
+      const said = presetOf(server, dialect);
+      if (said === undefined) continue;
+      presets += 1;
+      const rows = dialect === 'open-inference' ? { rows: { pair: [1, '{instruction} {input}', 2, '{choice}'] } } : {};
+      const own = { dialect, model: 'm', tokenizer: 'tokenizer.json', server: SERVER, ...rows };
+      t.deepEqual(problemsOf(READERS[dialect], laidOver(said, own)), [], `${server} ${dialect}`);
+    }
+  }
+  t.is(presets, 33);
 });
 
 test('a token is handed over by the name of its variable, and told of where it travels in clear', (t) => {
@@ -171,42 +201,20 @@ for (const [change, problem] of INFERENCE_WRONG) {
 }
 
 test('a logit must lie in the output, and a server of texts needs a rule for tokens', (t) => {
-  t.regex(
-    inferenceProblems({ server: SERVER, ...LOGIT_OPTIONS, column: 3 }).join(),
-    /options\.column must be a number from 0 to 2/,
-  );
-  t.regex(
-    inferenceProblems({
-      server: SERVER,
-      ...LOGIT_OPTIONS,
-      output: { ...LOGIT_OPTIONS.output, shape: [-1, -1] },
-    }).join(),
-    /how many numbers/,
-  );
+  const logits = (change: object) => inferenceProblems({ server: SERVER, ...LOGIT_OPTIONS, ...change }).join();
+  t.regex(logits({ column: 3 }), /options\.column must be a number from 0 to 2/);
+  t.regex(logits({ output: { ...LOGIT_OPTIONS.output, shape: [-1, -1] } }), /how many numbers/);
   const rows = { choice: { text: '{choice}', other: '' }, input: { text: '{input}' } };
-  const problems = inferenceProblems({
-    server: SERVER,
-    ...EMBEDDING_OPTIONS,
-    ...TEXTS,
-    rows,
-    bytes_per_token: undefined,
-  }).join('\n');
+  const texts = { server: SERVER, ...EMBEDDING_OPTIONS, ...TEXTS, rows, bytes_per_token: undefined };
+  const problems = inferenceProblems(texts).join('\n');
   t.regex(problems, /rows\.choice\.other is not one of the inputs/);
   t.regex(problems, /bytes_per_token must be a number/);
 });
 
 test('the number of decisions at a time is known before the options are checked', (t) => {
   t.is(concurrencyOf({ in_flight: { requests: 3 } }), 3);
-  for (const odd of [
-    undefined,
-    null,
-    {},
-    { in_flight: 7 },
-    { in_flight: { requests: 'x' } },
-    { in_flight: { requests: 1e9 } },
-  ]) {
-    t.is(concurrencyOf(odd), 8);
-  }
+  for (const in_flight of [7, { requests: 'x' }, { requests: 1e9 }]) t.is(concurrencyOf({ in_flight }), 8);
+  for (const odd of [undefined, null, {}]) t.is(concurrencyOf(odd), 8);
 });
 
 test('addresses of an operator', (t) => {
