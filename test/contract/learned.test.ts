@@ -183,10 +183,8 @@ test('who answered is said in every protocol, in the log, the metric and the spa
   const lines = () =>
     service.log.filter(({ msg, model }) => msg === 'request' && /^(cascade|far)@r1$/.test(String(model)));
   await until(() => lines().length === 4);
-  t.deepEqual(
-    lines().map(({ step, away }) => [step, away]),
-    [...new Array(3).fill(['other@r1', undefined]), ['tiny@r1', ['remote@r1']]],
-  );
+  const found = lines().map(({ step, away }) => [step, away]);
+  t.deepEqual(found, [...new Array(3).fill(['other@r1', undefined]), ['tiny@r1', ['remote@r1']]]);
   const counts = await scrape(metricsPortOf(service));
   t.is(counts.get('umpire_step_decisions_total{model="cascade@r1",step="other@r1",away="no"}'), 3);
   t.is(counts.get('umpire_step_decisions_total{model="far@r1",step="tiny@r1",away="yes"}'), 1);

@@ -147,10 +147,8 @@ test('as many decisions at one time as the limit, also when one of their callers
   if (job === undefined) return t.fail();
   const outcome = await descending(job, { signal: AbortSignal.any([]), deadline: 0, tenant: '', keyed: false });
   for (const resolve of waiting) resolve(outcome);
-  t.deepEqual(
-    (await Promise.all(running)).map(({ status }) => status),
-    [200, 200],
-  );
+  const statuses = (await Promise.all(running)).map(({ status }) => status);
+  t.deepEqual(statuses, [200, 200]);
   engine.script = descending;
   for (let count = 0; count < 5; count++) t.is((await decide(service.port, VALID_BODY)).status, 200);
 });

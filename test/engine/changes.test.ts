@@ -62,10 +62,8 @@ test('r10 takes the plain name from r9, and the log says that r9 claims it in va
   await writePackage(modelsDir, { revision: 'r10' });
   await eventually(() => listed(engine).join() === 'tiny@r9 ready,tiny@r10 ready default');
   const said = engine.log.filter(({ message }) => message.includes('claims the plain name'));
-  t.deepEqual(
-    said.map(({ message }) => message),
-    ['tiny@r9 claims the plain name, which tiny@r10 has'],
-  );
+  const messages = said.map(({ message }) => message);
+  t.deepEqual(messages, ['tiny@r9 claims the plain name, which tiny@r10 has']);
 });
 
 test('a revision is switched off and on by its manifest', async (t) => {

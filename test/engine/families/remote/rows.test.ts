@@ -176,8 +176,6 @@ test.serial('a token that would travel in clear is told of', async (t) => {
     /UMPIRE_TOKEN_THAT_IS_NOT_SET is not set/.test(problemsIn(engine, 'a model cannot be served')),
   );
   const told = engine.log.filter(({ message }) => message === 'a token is sent in clear: give its server tls');
-  t.deepEqual(
-    told.map(({ level, fields }) => ({ level, ...fields })),
-    [{ level: 'warn', model: 'remote@r1', address: 'nowhere.example:80' }],
-  );
+  const found = told.map(({ level, fields }) => ({ level, ...fields }));
+  t.deepEqual(found, [{ level: 'warn', model: 'remote@r1', address: 'nowhere.example:80' }]);
 });
