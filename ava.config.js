@@ -17,7 +17,6 @@ const LONGEST = [
   'engine/families/two-stage/shipped',
   'engine/healing',
   'engine/families/remote/rows',
-  'guides',
   'wire/crash',
   'main',
   'engine/families/remote/open-inference',
