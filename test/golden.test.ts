@@ -1,12 +1,22 @@
 /**
  * What buf does not see of the contract: which path leads to which RPC, what each field must be, and what each reason
- * becomes in each protocol. The golden tables are part of the frozen contract;
- * `UPDATE_GOLDEN=1 npx ava test/golden.test.ts` writes them anew after a change that is meant.
+ * becomes in each protocol; Go's package; that Google's and Buf's protos are their own. The golden tables are part of
+ * the frozen contract; `UPDATE_GOLDEN=1 npx ava test/golden.test.ts` writes them anew after a change that is meant.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { getOption, hasOption, toJson } from '@bufbuild/protobuf';
 import test from 'ava';
-import { MessageRulesSchema, message as messageOption } from '../gen/buf/validate/validate_pb.ts';
+import {
+  file_buf_validate_validate,
+  MessageRulesSchema,
+  message as messageOption,
+} from '../gen/buf/validate/validate_pb.ts';
+import { file_google_api_annotations } from '../gen/google/api/annotations_pb.ts';
+import { file_google_api_http } from '../gen/google/api/http_pb.ts';
+import { file_google_rpc_error_details } from '../gen/google/rpc/error_details_pb.ts';
+import { file_google_rpc_status } from '../gen/google/rpc/status_pb.ts';
 import { file_umpire_v1_catalog_service as CATALOG_FILE } from '../gen/umpire/v1/catalog_service_pb.ts';
 import { file_umpire_v1_decision_service as DECISION_FILE } from '../gen/umpire/v1/decision_service_pb.ts';
 import { ErrorReason } from '../gen/umpire/v1/error_reason_pb.ts';
@@ -91,3 +101,47 @@ for (const [name, now] of Object.entries({ routes, pages, errors, rules })) {
     t.deepEqual(JSON.parse(JSON.stringify(now)), JSON.parse(readFileSync(file, 'utf8')));
   });
 }
+
+const folder = fileURLToPath(new URL('../proto', import.meta.url));
+
+test('every proto of Umpire is in one Go package, whose name stays', (t) => {
+  const files = readdirSync(join(folder, 'umpire/v1'));
+  t.is(files.length, 5);
+  for (const file of files) {
+    t.regex(
+      readFileSync(join(folder, 'umpire/v1', file), 'utf8'),
+      /^option go_package = "umpire\/v1;umpirev1";$/m,
+      file,
+    );
+  }
+});
+
+test("Google's protos are whole: another copy in the same program says the same", (t) => {
+  const names = (file: { messages: readonly { name: string }[] }): readonly string[] =>
+    file.messages.map(({ name }) => name).toSorted();
+  t.deepEqual(names(file_google_api_http), ['CustomHttpPattern', 'Http', 'HttpRule']);
+  t.deepEqual(names(file_google_rpc_status), ['Status']);
+  t.is(
+    names(file_google_rpc_error_details).join(' '),
+    'BadRequest DebugInfo ErrorInfo Help LocalizedMessage PreconditionFailure QuotaFailure RequestInfo ResourceInfo RetryInfo',
+  );
+  for (const { proto } of [
+    file_google_api_annotations,
+    file_google_api_http,
+    file_google_rpc_status,
+    file_google_rpc_error_details,
+  ]) {
+    t.true(proto.options?.goPackage.startsWith('google.golang.org/genproto/'), proto.name);
+    t.regex(proto.options?.javaPackage ?? '', /^com\.google\./);
+  }
+});
+
+test("Buf's proto of constraints is whole", (t) => {
+  const { messages, extensions, proto } = file_buf_validate_validate;
+  t.true(messages.length >= 30);
+  t.deepEqual(
+    extensions.map(({ name, number }) => [name, number]),
+    ['message', 'oneof', 'field', 'predefined'].map((name) => [name, name === 'predefined' ? 1160 : 1159]),
+  );
+  t.is(proto.options?.goPackage, 'buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate');
+});

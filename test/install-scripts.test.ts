@@ -1,11 +1,19 @@
-/** A dependency cannot run a program of its own by being installed: `.npmrc` says so to every version of npm. */
-import { execFile } from 'node:child_process';
+/**
+ * A dependency cannot run a program of its own by being installed, and what npm's commands start is what they are told
+ * to start, and leaves nothing behind.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { copyFileSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { lightModel } from './support/light-model.ts';
 import { newUserEnv } from './support/new-user.ts';
+import { outputOf } from './support/output.ts';
+import { freePort, until } from './support/redis.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 
 const run = promisify(execFile);
@@ -109,3 +117,52 @@ test('every script that npm runs with Node looks first', (t) => {
   for (const name of ['start', 'dev', 'test', 'bench', 'eval', 'house', 'umpire'])
     t.regex(scripts[name] ?? '', /^exec bin\/(run-node|umpire)\b/);
 });
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    const end = (open: boolean): void => {
+      socket.destroy();
+      resolve(open);
+    };
+    socket.once('connect', () => end(true)).once('error', () => end(false));
+  });
+}
+
+// The quick start ends in `npm start`.
+for (const args of [
+  ['run', 'quickstart'],
+  ['run', 'umpire', '--', 'mock'],
+]) {
+  test.serial(`npm ${args.join(' ')}: SIGTERM to npm alone drains and ends the service`, async (t) => {
+    const port = await freePort();
+    const child = spawn('npm', args, {
+      cwd: ROOT,
+      env: newUserEnv({
+        PORT: String(port),
+        HOST: '127.0.0.1',
+        UMPIRE_DATA_DIR: temporaryFolder(),
+        UMPIRE_MODELS_DIR: lightModel(),
+        UMPIRE_ENGINES: '1',
+        UMPIRE_DRAIN_DELAY: '0',
+      }),
+      detached: true,
+    });
+    const output = outputOf(child.stdout, child.stderr);
+    t.teardown(() => {
+      try {
+        process.kill(-(child.pid as number), 'SIGKILL');
+      } catch {
+        // Nobody of them is left, as it should be.
+      }
+    });
+    const exited = once(child, 'exit');
+    await until(async () => child.exitCode === null && (await isOpen(port)), 60_000);
+    child.kill('SIGTERM');
+    await exited;
+    // npm may end a moment before the service does; an orphan would listen for ever.
+    await until(async () => !(await isOpen(port)), 10_000);
+    t.is(child.exitCode, 0, output());
+    if (!args.includes('mock')) await until(() => /"msg":"stopped"/.test(output()));
+  });
+}

@@ -187,25 +187,9 @@ test('one line a request, with what happened and never with a key, an input or a
   });
   t.deepEqual(Object.keys(first?.timings as object).toSorted(), ['infer', 'queue', 'tokenize']);
   t.true(Number(first?.inputTokens) > 0 && Number(first?.durationMs) > 0);
-  t.deepEqual(
-    requests.map(({ reason }) => reason).toSorted(),
-    [
-      ...[
-        'AUTHENTICATION_REQUIRED',
-        'AUTHENTICATION_REQUIRED',
-        'AUTHENTICATION_REQUIRED',
-        'INPUT_TOKENS_EXCEEDED',
-        'INVALID_JSON',
-      ],
-      ...[
-        'MODEL_NOT_FOUND',
-        'ROUTE_NOT_FOUND',
-        'UNKNOWN_FIELD',
-        'UNKNOWN_FIELD',
-        ...Array.from({ length: 4 }, () => undefined),
-      ],
-    ].toSorted(),
-  );
+  const reasons = requests.map(({ reason }) => String(reason ?? '-'));
+  const refused = `${'AUTHENTICATION_REQUIRED '.repeat(3)}INPUT_TOKENS_EXCEEDED INVALID_JSON MODEL_NOT_FOUND`;
+  t.is(reasons.toSorted().join(' '), `- - - - ${refused} ROUTE_NOT_FOUND UNKNOWN_FIELD UNKNOWN_FIELD`);
 });
 
 test('SIGHUP reads the certificate again; one that is broken changes nothing', async (t) => {

@@ -73,7 +73,7 @@ export function writePlot(path: string, title: string, xTitle: string, yTitle: s
  * The places of labels beside the ends of lines whose ideal places are `wanted`: in the same order, at least `gap`
  * apart and at most at `most`, moved no further than that needs.
  */
-export function spreadLabels(wanted: readonly number[], gap: number, most: number): readonly number[] {
+function spreadLabels(wanted: readonly number[], gap: number, most: number): readonly number[] {
   const order = wanted.map((_, place) => place).toSorted((a, b) => (wanted[a] as number) - (wanted[b] as number));
   const placed = [...wanted];
   let least = Number.NEGATIVE_INFINITY;

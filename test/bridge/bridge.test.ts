@@ -162,14 +162,10 @@ test('ids go both ways, and the addresses that a call came through reach the ser
   const id = String(made.headers['x-request-id']);
   t.deepEqual([given.headers['x-request-id'], given.headers['x-typesafe-request-id']], ['caller-7', 'caller-7']);
   t.regex(id, /^req_[A-Za-z0-9_-]{16}$/);
-  t.deepEqual(
-    log.map(({ requestId }) => requestId),
-    ['caller-7', id],
-  );
-  t.deepEqual(
-    service.log.flatMap(({ callerRequestId }) => callerRequestId ?? []),
-    ['caller-7', id],
-  );
+  const requestIds = log.map(({ requestId }) => requestId);
+  t.deepEqual(requestIds, ['caller-7', id]);
+  const found = service.log.flatMap(({ callerRequestId }) => callerRequestId ?? []);
+  t.deepEqual(found, ['caller-7', id]);
 });
 
 test('a deadline that the caller states, and its leaving, end the work at the service', async (t) => {
@@ -213,14 +209,10 @@ test('both lists of models, one model, health, and what is not there', async (t)
     data: { id: string }[];
     models: { name: string }[];
   };
-  t.deepEqual(
-    list.data.map(({ id }) => id),
-    ['mock', 'jev-latest'],
-  );
-  t.deepEqual(
-    list.models.map(({ name }) => name),
-    ['mock', 'jev-latest'],
-  );
+  const ids = list.data.map(({ id }) => id);
+  t.deepEqual(ids, ['mock', 'jev-latest']);
+  const names = list.models.map(({ name }) => name);
+  t.deepEqual(names, ['mock', 'jev-latest']);
   t.like(json(await send(port, { path: '/v1/models/jev-latest' })), { id: 'jev-latest', object: 'model', created: 0 });
   const statuses: Record<string, number> = {};
   for (const path of ['/v1/models/nope', '/health/live', '/health/ready', '/nope', '/v1/systemone'])

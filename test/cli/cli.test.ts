@@ -1,17 +1,43 @@
-/** The operator's command, on both stores, beside stores that are open. */
-
-import { mkdirSync, writeFileSync } from 'node:fs';
+/**
+ * The operator's command, on both stores, beside stores that are open, and where their records are broken or deceive.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import test from 'ava';
 import { hashKey, isKey } from '../../src/domain/keys.ts';
 import { createStoreBudget as budget } from '../../src/stores/budget.ts';
 import { UNBOUNDED } from '../../src/stores/catalog-store.ts';
 import { modelsFolder } from '../engine/support/packages.ts';
 import { newOwner, record } from '../stores/catalog-store-suite.ts';
-import { idIn, openBoth, run } from '../support/operator.ts';
+import { openEmbedded, openStores } from '../support/open-stores.ts';
+import { startRedis } from '../support/redis.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { linesOf, runUmpire } from '../support/terminal.ts';
 
-const { places } = await openBoth();
+type Env = Readonly<Record<string, string>>;
+
+const [embedded, redis] = [await openEmbedded(), await startRedis()];
+const shared = await openStores({ REDIS_URL: redis.url });
+test.after.always(async () => {
+  await shared.close();
+  await embedded.close();
+  await redis.stop();
+});
+const places = {
+  sqlite: { env: { UMPIRE_DATA_DIR: embedded.folder } as Env, stores: embedded },
+  redis: { env: { REDIS_URL: redis.url } as Env, stores: shared },
+};
+
+/** Runs a command whose words are separated by spaces, or given one by one. */
+async function run(env: Env, args: string | readonly string[], input = '') {
+  const words = typeof args === 'string' ? args.split(' ') : args;
+  const { status, out, err } = await runUmpire(words, { env, input });
+  return { status, out: linesOf(out), err: linesOf(err) };
+}
+
+/** The id in the line that announces a key. */
+const idIn = (lines: readonly string[]): string => /key_[0-9A-Za-z]{16}/.exec(lines.join('\n'))?.[0] ?? '';
 
 for (const [name, { env, stores }] of Object.entries(places)) {
   const stateOf = async (key: string) => stores.keys.find(hashKey(key), budget());
@@ -157,3 +183,64 @@ test.serial('models are listed and checked; a broken one ends with status 1', as
   t.is(broken.status, 1);
   t.regex(broken.out.join('\n'), /^broken@r1: broken\n {2}\S/);
 });
+
+/** What another program does to a key's record. */
+const setLimits: Readonly<Record<string, (hash: string, limits: string) => unknown>> = {
+  sqlite(hash, limits) {
+    const database = new DatabaseSync(join(embedded.folder, 'umpire.db'));
+    database.prepare('UPDATE keys SET limits = ? WHERE hash = ?').run(limits, hash);
+    database.close();
+  },
+  redis: (hash, limits) => redis.command('HSET', `umpire:key:${hash}`, 'limits', limits),
+};
+for (const [name, { env, stores }] of Object.entries(places)) {
+  const stateOf = async (key: string) => stores.keys.find(hashKey(key), budget());
+
+  test.serial(`${name}: a key that cannot be read is named, ended all the same, and stops nothing else`, async (t) => {
+    const [owner, other] = [newOwner(), newOwner()];
+    const good = await run(env, `keys create --owner ${owner}`);
+    const bad = await run(env, `keys create --owner ${other}`);
+    await setLimits[name]?.(hashKey(bad.out.at(-1) ?? ''), 'oops');
+    const list = await run(env, 'keys list');
+    t.is(list.status, 1);
+    t.true(list.out.some((line) => line.startsWith(idIn(good.out)) && line.includes(' live ')));
+    t.true(list.out.some((line) => line.startsWith(idIn(bad.out)) && line.endsWith(' not readable')));
+    t.regex(list.err.join(), /1 key could not be read/);
+    t.is((await run(env, `keys list --owner ${owner}`)).status, 0);
+    const json = await run(env, `keys list --json --owner ${other}`);
+    t.is(json.status, 1);
+    t.like(JSON.parse(json.out.join('')), [{ key_id: idIn(bad.out), owner: other, readable: false }]);
+    const exported = await run(env, 'keys export');
+    t.is(exported.status, 1);
+    t.true(exported.out.some((line) => line.includes(owner)) && !exported.out.some((line) => line.includes(other)));
+    t.regex(exported.err.join('\n'), new RegExp(`${idIn(bad.out)}: not readable, left out`));
+    const file = join(temporaryFolder(), 'backup');
+    t.is((await run(env, `backup ${file}`)).status, 1);
+    t.true(readFileSync(file, 'utf8').includes(owner) && !readFileSync(file, 'utf8').includes(other));
+
+    t.is((await run(env, `keys rotate ${idIn(good.out)}`)).status, 0);
+    t.is((await run(env, `keys revoke ${idIn(good.out)}`)).status, 0);
+    t.regex((await run(env, `keys rotate ${idIn(bad.out)}`)).err.join(), /is not readable/);
+    t.is((await run(env, `keys revoke ${idIn(bad.out)}`)).status, 0);
+    t.is((await run(env, 'keys revoke -', `${bad.out.at(-1)}\n`)).status, 0);
+    await setLimits[name]?.(hashKey(bad.out.at(-1) ?? ''), '{}');
+    t.is((await stateOf(bad.out.at(-1) ?? ''))?.endsAt, 0);
+  });
+
+  test.serial(`${name}: nothing that a caller chose acts on the terminal`, async (t) => {
+    const owner = newOwner();
+    const version = '1\u001b]0;pwned\u0007\r\u001b[2Kinnocent\u001b[8m\u202e\u0085\u2028';
+    const choices = ['a\u001b[2J', 'b\u009b31m\u{e0041}'];
+    const created = { ...record('a', choices), version, createdAt: '\u001b[31m' };
+    await stores.catalogs.create(owner, created, UNBOUNDED, budget());
+    for (const args of ['list', 'list --json', 'show --catalog a', 'show --catalog a --json', 'export']) {
+      const { out, err } = await run(env, `catalogs ${args} --owner ${owner}`);
+      t.true(out.join('').includes('innocent') || args === 'show --catalog a', args);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not occur
+      t.notRegex([...out, ...err].join(''), /[\u0000-\u001f\u007f-\u009f\u2028\u202e\u{e0041}]/u, args);
+    }
+    const [line = ''] = (await run(env, `catalogs export --owner ${owner}`)).out;
+    t.like(JSON.parse(line), { version, choices, created_at: '\u001b[31m' });
+    await stores.catalogs.delete(owner, 'a', budget());
+  });
+}

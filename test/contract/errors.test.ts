@@ -2,7 +2,9 @@
  * Contract 2.8 and 7: failures that are the service's own, in every protocol: status, type, code, and
  * when to try again.
  */
+import { status } from '@grpc/grpc-js';
 import test from 'ava';
+import { ERROR_TABLE, type ErrorReason } from '../../src/domain/errors.ts';
 import {
   DeadlineTooShort,
   EngineClosing,
@@ -20,99 +22,52 @@ import { createScriptedEngine, type Script } from '../support/scripted-engine.ts
 
 const SECRET = 'the-secret-of-an-exception';
 
-interface Failure {
-  readonly script: Script;
-  readonly rest: ExpectedError;
-  readonly grpc: number;
-  readonly connect: string;
-  readonly retry?: number;
-}
+/** What is thrown, what REST says of it, and after how many seconds every protocol asks for another try. */
+type Failure = readonly [script: Script, rest: ExpectedError, retry?: number];
 
 const fails =
-  (error: () => Error): Script =>
+  (error: () => unknown): Script =>
   () => {
     throw error();
   };
 const serverError = (code: string, status = 503): ExpectedError => ({
-  status,
-  code,
-  param: null,
+  ...{ status, code, param: null },
   type: 'server_error',
 });
 
 const FAILURES: Readonly<Record<string, Failure>> = {
-  overloaded: {
-    script: fails(() => new EngineOverloaded(7)),
-    rest: serverError('overloaded'),
-    grpc: 14,
-    connect: 'unavailable',
-    retry: 7,
-  },
-  unavailable: {
-    script: fails(() => new ModelUnavailable(SECRET, 3)),
-    rest: { status: 503, code: 'model_unavailable', param: 'model', type: 'model_error' },
-    grpc: 14,
-    connect: 'unavailable',
-    retry: 3,
-  },
-  late: {
-    script: fails(() => new JobDeadlinePassed()),
-    rest: serverError('deadline_exceeded'),
-    grpc: 4,
-    connect: 'deadline_exceeded',
-    retry: 1,
-  },
-  'deadline too short': {
-    script: fails(() => new DeadlineTooShort(713.2, 49.96)),
-    rest: {
+  overloaded: [fails(() => new EngineOverloaded(7)), serverError('overloaded'), 7],
+  unavailable: [
+    fails(() => new ModelUnavailable(SECRET, 3)),
+    { status: 503, code: 'model_unavailable', param: 'model', type: 'model_error' },
+    3,
+  ],
+  late: [fails(() => new JobDeadlinePassed()), serverError('deadline_exceeded'), 1],
+  'deadline too short': [
+    fails(() => new DeadlineTooShort(713.2, 49.96)),
+    {
       ...serverError('deadline_exceeded'),
       message: /^this takes about 0\.71 s, and the caller's deadline leaves 0\.05 s; allow more time$/,
     },
-    grpc: 4,
-    connect: 'deadline_exceeded',
-  },
-  closing: {
-    script: fails(() => new EngineClosing()),
-    rest: serverError('draining'),
-    grpc: 14,
-    connect: 'unavailable',
-    retry: 1,
-  },
-  'interrupted twice': {
-    script: fails(() => new EngineFailed(SECRET)),
-    rest: serverError('overloaded'),
-    grpc: 14,
-    connect: 'unavailable',
-    retry: 1,
-  },
-  'a bug': {
-    script: fails(() => new Error(SECRET)),
-    rest: serverError('internal', 500),
-    grpc: 13,
-    connect: 'internal',
-  },
-  'a bug that throws no error': {
-    script: () => Promise.reject(SECRET),
-    rest: serverError('internal', 500),
-    grpc: 13,
-    connect: 'internal',
-  },
-  'probabilities that are none': {
-    script: ({ choices }) => ({
+  ],
+  closing: [fails(() => new EngineClosing()), serverError('draining'), 1],
+  'interrupted twice': [fails(() => new EngineFailed(SECRET)), serverError('overloaded'), 1],
+  'a bug': [fails(() => new Error(SECRET)), serverError('internal', 500)],
+  'a bug that throws no error': [() => Promise.reject(SECRET), serverError('internal', 500)],
+  'probabilities that are none': [
+    ({ choices }) => ({
       kind: 'scored',
       probabilities: new Float64Array(choices.length).fill(Number.NaN),
       inputTokens: 1,
       timings: { queue: 0, tokenize: 0, infer: 0 },
     }),
-    rest: serverError('internal', 500),
-    grpc: 13,
-    connect: 'internal',
-  },
+    serverError('internal', 500),
+  ],
 };
 
 const engine = createScriptedEngine();
 // The input names the failure, so that tests can run side by side.
-engine.script = (job, terms) => (FAILURES[job.input] as Failure).script(job, terms);
+engine.script = (job, terms) => (FAILURES[job.input] as Failure)[0](job, terms);
 
 let keysFail: Error | undefined;
 
@@ -129,8 +84,10 @@ test.after.always(async () => {
   await service.stop();
 });
 
-for (const [what, { rest, grpc: code, connect, retry }] of Object.entries(FAILURES)) {
+for (const [what, [, rest, retry]] of Object.entries(FAILURES)) {
   test(what, async (t) => {
+    const reason = rest.code.toUpperCase() as ErrorReason;
+    const code = status[ERROR_TABLE[reason].status];
     const body = { ...VALID_BODY, input: what };
     const answer = await decide(service.port, body);
     isError(t, answer, rest);
@@ -141,7 +98,7 @@ for (const [what, { rest, grpc: code, connect, retry }] of Object.entries(FAILUR
       path: '/umpire.v1.DecisionService/CreateDecision',
       body: JSON.stringify(body),
     });
-    t.is(json(overConnect).code, connect);
+    t.is(json(overConnect).code, ERROR_TABLE[reason].status.toLowerCase());
     t.regex(String(overConnect.headers['x-request-id']), /^req_/);
     t.is(overConnect.headers['retry-after'], retry === undefined ? undefined : String(retry));
     t.notRegex(overConnect.text, new RegExp(SECRET));
@@ -150,13 +107,7 @@ for (const [what, { rest, grpc: code, connect, retry }] of Object.entries(FAILUR
     t.is(error?.code, code);
     t.notRegex(String(error?.details), new RegExp(SECRET));
     const details = errorDetails(trailers);
-    t.like(details, {
-      code,
-      reason: rest.code.toUpperCase(),
-      param: rest.param,
-      domain: 'umpire',
-      message: error?.details ?? '',
-    });
+    t.like(details, { code, reason, param: rest.param, domain: 'umpire', message: error?.details ?? '' });
     t.is(details.retrySeconds, retry);
     t.deepEqual(trailers.get('grpc-retry-pushback-ms'), retry === undefined ? [] : [String(retry * 1000)]);
     t.regex(String(headers.get('x-request-id')[0] ?? trailers.get('x-request-id')[0]), /^req_/);

@@ -10,13 +10,21 @@ import { parse } from 'yaml';
 import { BRIDGE_COMMAND } from '../../src/cli/bridge.ts';
 import { SETTINGS } from '../../src/config.ts';
 
-const read = (path: string) => parse(readFileSync(new URL(`../../deploy/kubernetes/${path}`, import.meta.url), 'utf8'));
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const textOf = (path: string): string => readFileSync(`${root}deploy/${path}`, 'utf8');
+const read = (path: string) => parse(textOf(`kubernetes/${path}`));
+const { bridge: composed, umpire } = parse(textOf('compose.yaml')).services;
 const pod = read('base/workload.yaml').spec.template;
 const [container] = pod.spec.containers;
 const setting = (name: string): string =>
   container.env.find((each: { readonly name: string }) => each.name === name).value;
-const portNamed = (name: string): number =>
-  container.ports.find((each: { readonly name: string }) => each.name === name).containerPort;
+const portNamed = (name: string, { ports } = container): number =>
+  ports.find((each: { readonly name: string }) => each.name === name).containerPort;
+/** Of a unit of systemd, the value of a setting. */
+const valueIn =
+  (unit: string) =>
+  (name: string): string =>
+    new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
 
 /** The MiB of a size. */
 const mib = (size: string): number => Number.parseInt(size, 10) * (/g/i.test(size) ? 1024 : 1);
@@ -43,10 +51,8 @@ test('Prometheus finds the metrics where they are, and nobody outside its namesp
     t.deepEqual(open, ['http']);
     const metrics = ingress.filter(({ ports }) => ports.some(({ port }) => port === 'metrics'));
     const monitoring = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } };
-    t.deepEqual(
-      metrics.map(({ from }) => from),
-      [[monitoring]],
-    );
+    const froms = metrics.map(({ from }) => from);
+    t.deepEqual(froms, [[monitoring]]);
   }
 });
 
@@ -61,13 +67,6 @@ test('a pod is taken out before it stops accepting, and has the time to finish',
   t.true(pod.spec.terminationGracePeriodSeconds > delay + Number(setting('UMPIRE_DRAIN_GRACE')));
 });
 
-test('the one pod of embedded drains briefly, since nothing can take over from it', (t) => {
-  const { patches } = read('overlays/embedded/kustomization.yaml');
-  const { spec } = parse(patches[0].patch).spec.template;
-  const { env } = spec.containers.find(({ name }: { readonly name: string }) => name === container.name);
-  t.deepEqual(env, [{ name: 'UMPIRE_DRAIN_DELAY', value: '2' }]);
-});
-
 test('there is an engine for each core, and memory for all of them', (t) => {
   const { limits } = container.resources;
   t.is(setting('UMPIRE_ENGINES'), limits.cpu);
@@ -80,8 +79,7 @@ test('there is an engine for each core, and memory for all of them', (t) => {
 });
 
 test('what Compose limits holds what its settings allow, on a machine with any number of cores', (t) => {
-  const compose = parse(readFileSync(new URL('../../deploy/compose.yaml', import.meta.url), 'utf8'));
-  const { environment, mem_limit: limit } = compose.services.umpire;
+  const { environment, mem_limit: limit } = umpire;
   t.regex(environment.UMPIRE_ENGINES, /^\d+$/);
   t.true(mostMemory(environment) < mib(limit));
 });
@@ -94,42 +92,16 @@ test('the autoscaler asks for the metric that the adapter makes', (t) => {
   t.true(minReplicas > read('overlays/redis/disruption-budget.yaml').spec.maxUnavailable);
 });
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const unit = readFileSync(new URL('../../deploy/systemd/umpire.service', import.meta.url), 'utf8');
-const unitSettingOf = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
+const unitSettingOf = valueIn(textOf('systemd/umpire.service'));
 const usual = (name: string): number => Number(SETTINGS.find((setting) => setting.name === name)?.default);
 
-test('it starts what there is, as the process that signals reach', (t) => {
+test('the unit starts what there is, as the process that signals reach', (t) => {
   const [node = '', entry = ''] = unitSettingOf('ExecStart').split(' ');
   t.true(existsSync(node.replace('/opt/umpire/', root)));
   t.true(existsSync(`${root}${entry}`));
   t.is(unitSettingOf('WorkingDirectory'), '/opt/umpire');
   t.is(unitSettingOf('KillMode'), 'mixed');
   t.regex(unitSettingOf('ExecReload'), /-HUP \$MAINPID$/);
-});
-
-test('the drop-in for TLS lets it read the key and have port 443, and nothing else', (t) => {
-  const dropIn = readFileSync(new URL('../../deploy/systemd/tls.conf', import.meta.url), 'utf8');
-  const lines = dropIn.split('\n').filter((line) => /^\w+=/.test(line));
-  const [environment = '', ...rights] = lines;
-  t.deepEqual(
-    Object.fromEntries(
-      environment
-        .replace('Environment=', '')
-        .split(' ')
-        .map((each) => each.split('=')),
-    ),
-    {
-      PORT: '443',
-      TLS_CERT: '/etc/umpire/tls.crt',
-      TLS_KEY: '/etc/umpire/tls.key',
-    },
-  );
-  t.deepEqual(rights, [
-    'SupplementaryGroups=ssl-cert',
-    'AmbientCapabilities=CAP_NET_BIND_SERVICE',
-    'CapabilityBoundingSet=CAP_NET_BIND_SERVICE',
-  ]);
 });
 
 test('the store is in the one folder that may be written, and the drain has the time that it takes', (t) => {
@@ -140,32 +112,26 @@ test('the store is in the one folder that may be written, and the drain has the 
   t.true(Number(unitSettingOf('LimitNOFILE')) > 2 * usual('UMPIRE_MAX_CONNECTIONS'));
 });
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const textOf = (path: string): string => readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');
-const { bridge: composed, umpire } = parse(textOf('compose.yaml')).services;
 const { patches } = parse(textOf('kubernetes/components/bridge/kustomization.yaml'));
 const [deployment, bridgeService] = patches.map(({ patch }: { readonly patch: string }) => parse(patch).spec);
 const [besides, bridge] = deployment.template.spec.containers;
-const bridgeUnit = textOf('systemd/umpire-bridge.service');
-const bridgeSettingOf = (name: string): string => new RegExp(`^${name}=(.*)$`, 'm').exec(bridgeUnit)?.[1] ?? '';
-const bridgePortNamed = (name: string): number =>
-  bridge.ports.find((each: { readonly name: string }) => each.name === name).containerPort;
+const bridgeSettingOf = valueIn(textOf('systemd/umpire-bridge.service'));
 
 function optionsOf([node = '', entry = '', command, ...args]: readonly string[]): Record<string, unknown> {
-  if (!/(^|\/)node$/.test(node) || command !== 'bridge' || !existsSync(`${ROOT}${entry}`))
+  if (!/(^|\/)node$/.test(node) || command !== 'bridge' || !existsSync(`${root}${entry}`))
     throw new Error(`${command}`);
   return parseArgs({ args, options: BRIDGE_COMMAND.options, strict: true }).values;
 }
 
-test('each is started with options that there are, in front of the bridgeService beside it', (t) => {
+test('each is started with options that there are, in front of the service beside it', (t) => {
   const started = bridgeSettingOf('ExecStart').replace(' $BRIDGE_OPTIONS', '').split(' ');
   t.like(optionsOf(started), { url: 'http://127.0.0.1:8080', host: '0.0.0.0' });
   t.like(optionsOf(composed.command), { url: 'http://umpire:8080', host: '0.0.0.0', 'metrics-port': '9465' });
   t.like(optionsOf(bridge.args), { url: 'http://127.0.0.1:8080', host: '0.0.0.0', 'metrics-port': '9465' });
 });
 
-test('ports and probes are those of the bridge, and the bridgeService believes what it says of addresses', (t) => {
-  t.deepEqual([bridgePortNamed('bridge'), bridgePortNamed('bridge-metrics')], [8090, 9465]);
+test('ports and probes are those of the bridge, and the service believes what it says of addresses', (t) => {
+  t.deepEqual([portNamed('bridge', bridge), portNamed('bridge-metrics', bridge)], [8090, 9465]);
   t.deepEqual(bridgeService.ports, [{ name: 'bridge', port: 8090, targetPort: 'bridge' }]);
   for (const name of ['startupProbe', 'readinessProbe', 'livenessProbe'])
     t.is(bridge[name].httpGet.port, 'bridge-metrics');

@@ -29,10 +29,8 @@ interface Rule {
 }
 
 interface Panel {
-  readonly id: number;
   readonly type: string;
   readonly title: string;
-  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
   readonly targets?: readonly { readonly expr: string; readonly refId: string }[];
 }
 
@@ -185,31 +183,7 @@ test('each alert has a severity, a summary, a place in the guide, and a test tha
   }
 });
 
-test('the dashboard has a row for each side of the service, and no panel lies on another', (t) => {
-  const titles = dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title);
-  t.deepEqual(titles, [
-    'Now',
-    'Traffic',
-    'Latency',
-    'Queue and engines',
-    'Models and confidence',
-    'Caches',
-    'Inference servers',
-    'Limits',
-    'Redis',
-    'Process',
-  ]);
-  t.is(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length);
-  const taken = new Map<string, string>();
-  for (const { title, gridPos } of dashboard.panels) {
-    t.true(gridPos.x + gridPos.w <= 24, title);
-    for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
-      for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
-        t.is(taken.get(`${x}/${y}`), undefined, title);
-        taken.set(`${x}/${y}`, title);
-      }
-    }
-  }
+test('the guide names panels that there are, and each of them asks for something', (t) => {
   const named = [...textOf('docs/troubleshooting.md').matchAll(/(?<!\*)\*([^*]+)\*(?!\*)/g)].map(([, title]) => title);
   for (const title of named) {
     t.true(title === 'Load' || dashboard.panels.some((panel) => panel.title === title), title);

@@ -22,10 +22,8 @@ test.serial('a killed engine is replaced, and its work is done by another', asyn
   await new Promise((resolve) => setTimeout(resolve, 50));
   const [victim] = enginesOf();
   process.kill(victim ?? 0, 'SIGKILL');
-  t.deepEqual(
-    (await Promise.all(requests)).map(({ kind }) => kind),
-    new Array(8).fill('scored'),
-  );
+  const kinds = (await Promise.all(requests)).map(({ kind }) => kind);
+  t.deepEqual(kinds, new Array(8).fill('scored'));
   t.is(statusOf(engine, 'slow'), 'ready');
   await eventually(() => enginesOf().length === 2 && !enginesOf().includes(victim ?? 0));
   t.true(engine.log.some(({ message, fields }) => message === 'an engine has died' && fields.pid === victim));

@@ -46,10 +46,8 @@ test.serial(
     const began = performance.now();
     await eventually(() => engine.ready());
     const loading = performance.now() - began;
-    t.deepEqual(
-      engine.models().map(({ id, status }) => `${id} ${status}`),
-      ['tiny ready', 'unfit unavailable', 'zz ready'],
-    );
+    const found = engine.models().map(({ id, status }) => `${id} ${status}`);
+    t.deepEqual(found, ['tiny ready', 'unfit unavailable', 'zz ready']);
     const first = performance.now();
     t.is((await engine.score(job(), terms())).kind, 'scored');
     const took = performance.now() - first;
@@ -272,10 +270,8 @@ test.serial('jobs for a model that goes while another comes are done', async (t)
   await rename(join(staging, 'zz'), join(modelsDir, 'zz'));
   engine.reload();
   await eventually(() => statusOf(engine, 'zz@r1') === 'ready');
-  t.deepEqual(
-    (await Promise.all(accepted)).map(({ kind }) => kind),
-    new Array(12).fill('scored'),
-  );
+  const kinds = (await Promise.all(accepted)).map(({ kind }) => kind);
+  t.deepEqual(kinds, new Array(12).fill('scored'));
   t.is((await prepared).kind, 'prepared');
   await eventually(() => enginesOf().length === 1);
 });

@@ -184,10 +184,8 @@ test('a closing engine finishes what it took in and refuses the rest', async (t)
   const preparing = engine.prepare(slowJob(many(5)), terms());
   const closed = engine.close();
   await t.throwsAsync(engine.score(slowJob(), terms()), { instanceOf: EngineClosing });
-  t.deepEqual(
-    (await Promise.all(accepted)).map(({ kind }) => kind),
-    new Array(5).fill('scored'),
-  );
+  const kinds = (await Promise.all(accepted)).map(({ kind }) => kind);
+  t.deepEqual(kinds, new Array(5).fill('scored'));
   t.deepEqual(await preparing, { kind: 'prepared' });
   await closed;
   t.false(engine.ready());

@@ -50,10 +50,8 @@ test('over HTTP, tools decide and list, and say what to change', async (t) => {
   const { port, log } = await startFront(t, mock.url, (umpire) => new McpSite(options, umpire));
 
   const { tools = [] } = await ask(port, 'tools/list', {});
-  t.deepEqual(
-    tools.map(({ name }) => name),
-    ['decide', 'list_models'],
-  );
+  const names = tools.map(({ name }) => name);
+  t.deepEqual(names, ['decide', 'list_models']);
   for (const { annotations, outputSchema } of tools) {
     t.like(annotations, { readOnlyHint: true, destructiveHint: false });
     t.like(outputSchema, { type: 'object' });
@@ -117,10 +115,8 @@ test('over standard input and output the command ends with its input', async (t)
   const opened = await exchange(1, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
   t.like(opened, { protocolVersion: '2025-06-18', serverInfo: { name: 'umpire' } });
   child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })}\n`);
-  t.deepEqual(
-    (await exchange(2, 'tools/list', {})).tools?.map(({ name }) => name),
-    ['decide', 'list_models'],
-  );
+  const found = (await exchange(2, 'tools/list', {})).tools?.map(({ name }) => name);
+  t.deepEqual(found, ['decide', 'list_models']);
   const { structuredContent } = await exchange(3, 'tools/call', { name: 'decide', arguments: ASKED });
   t.is(structuredContent?.choice, 'red');
   child.stdin.end();

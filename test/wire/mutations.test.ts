@@ -100,22 +100,7 @@ const byteChange = fc.record({
   insert: fc.oneof(
     fc.uint8Array({ maxLength: 12 }),
     fc
-      .constantFrom(
-        '"',
-        '\\',
-        '{',
-        '}',
-        ',',
-        ':',
-        '\\u0000',
-        '\\ud800',
-        '\ufeff',
-        '\r\n',
-        '\r\n\r\n',
-        '\0',
-        'e',
-        '1e999',
-      )
+      .constantFrom(...'"\\{},:\ufeff\0e', '\\u0000', '\\ud800', '\r\n', '\r\n\r\n', '1e999')
       .map((each) => Buffer.from(each)),
   ),
 });
@@ -199,8 +184,6 @@ test('a whole HTTP request whose bytes are changed', async (t) => {
 });
 
 test.after('the log has no fault of the server’s', (t) => {
-  t.deepEqual(
-    service.log.filter(({ level }) => level === 'error' || level === 'fatal'),
-    [],
-  );
+  const found = service.log.filter(({ level }) => level === 'error' || level === 'fatal');
+  t.deepEqual(found, []);
 });

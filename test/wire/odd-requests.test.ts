@@ -1,28 +1,27 @@
 /**
- * Requests that are odd as HTTP, over a bare socket: always an envelope with the right status, never a reset, never two
- * readings of one request.
+ * Requests that are odd as HTTP, over a bare socket and over HTTP/2, and what follows them on their connection: always
+ * an envelope with the right status, never a reset, never two readings of one request.
+ * One file: both versions of HTTP are asked for the same, of one service.
  */
 import { connect } from 'node:net';
-import anyTest, { type TestFn } from 'ava';
+import test from 'ava';
 import { type Answer, type ExpectedError, isError } from '../support/answers.ts';
-import { get, length, post, sendRaw, text } from '../support/http.ts';
+import { get, length, openSession, parseAnswers, post, sendH2, sendRaw, text } from '../support/http.ts';
+import { until } from '../support/redis.ts';
 import { createScriptedEngine } from '../support/scripted-engine.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 
-const test = anyTest as TestFn<{ service: TestService }>;
-
-test.before(async (t) => {
-  t.context = { service: await startService({}, { engine: createScriptedEngine() }) };
+const service = await startService({}, { engine: createScriptedEngine() });
+const session = openSession(service.port);
+test.after.always(async () => {
+  session.destroy();
+  await service.stop();
 });
-test.after.always(({ context: { service } }) => service.stop());
 
 const MALFORMED: ExpectedError = { status: 400, code: 'malformed_request', param: null };
-const UNAUTHORISED: ExpectedError = {
-  status: 401,
-  type: 'authentication_error',
-  code: 'authentication_required',
-  param: null,
-};
+const UNAUTHORISED: ExpectedError = { status: 401, code: 'authentication_required', param: null };
+const LONG_HEADERS: ExpectedError = { status: 431, code: 'headers_too_large', param: null };
+const UNEXPECTED: ExpectedError = { status: 417, code: 'expectation_failed', param: null };
 const NOT_FOUND: ExpectedError = { status: 404, code: 'route_not_found', param: null };
 const TOO_LARGE: ExpectedError = { status: 413, code: 'body_too_large', param: null };
 const OK = 200;
@@ -98,18 +97,12 @@ const CASES: Readonly<Record<string, readonly [request: string | Uint8Array, num
   ],
   'a POST without a body': [post('', ''), { status: 400, code: 'invalid_json', param: null }],
   'a GET with a body': [`${get('/v1/models', 'HTTP/1.1', 'Host: a\r\nContent-Length: 4\r\n')}junk`, OK],
-  'many headers': [
-    get('/v1/models', 'HTTP/1.1', `Host: a\r\n${'a: b\r\n'.repeat(4000)}`),
-    { status: 431, code: 'headers_too_large', param: null },
-  ],
-  'a path of 20 KiB': [get(`/${'x'.repeat(20_000)}`), { status: 431, code: 'headers_too_large', param: null }],
-  'an unknown Expect': [post(`${length}Expect: 200-ok\r\n`), { status: 417, code: 'expectation_failed', param: null }],
+  'many headers': [get('/v1/models', 'HTTP/1.1', `Host: a\r\n${'a: b\r\n'.repeat(4000)}`), LONG_HEADERS],
+  'a path of 20 KiB': [get(`/${'x'.repeat(20_000)}`), LONG_HEADERS],
+  'an unknown Expect': [post(`${length}Expect: 200-ok\r\n`), UNEXPECTED],
   'Expect: 100-continue': [post(`${length}Expect: 100-continue\r\n`), OK],
   'Expect: 100-continue, twice': [post(`${length}Expect: 100-continue\r\nExpect: 100-continue\r\n`), OK],
-  'two that are expected': [
-    post(`${length}Expect: 100-continue\r\nExpect: 200-ok\r\n`),
-    { status: 417, code: 'expectation_failed', param: null },
-  ],
+  'two that are expected': [post(`${length}Expect: 100-continue\r\nExpect: 200-ok\r\n`), UNEXPECTED],
   'an upgrade to h2c': [
     post(`${length}Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n`),
     OK,
@@ -148,7 +141,7 @@ const CASES: Readonly<Record<string, readonly [request: string | Uint8Array, num
 
 for (const [what, [request, expected]] of Object.entries(CASES)) {
   test(what, async (t) => {
-    const { answers, bytes } = await sendRaw(t.context.service.port, request);
+    const { answers, bytes } = await sendRaw(service.port, request);
     const answer = answers[0] as Answer;
     t.truthy(answer, `no answer, but ${bytes.length} bytes: ${bytes.toString('latin1').slice(0, 200)}`);
     if (expected === OK) t.is(answer.status, 200, answer.text);
@@ -157,7 +150,7 @@ for (const [what, [request, expected]] of Object.entries(CASES)) {
 }
 
 test('bytes one by one', async (t) => {
-  const socket = connect(t.context.service.port, '127.0.0.1');
+  const socket = connect(service.port, '127.0.0.1');
   socket.setNoDelay(true);
   const received = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(chunk.toString())));
   for (const byte of get('/health/live')) {
@@ -166,4 +159,157 @@ test('bytes one by one', async (t) => {
   }
   t.regex(await received, /^HTTP\/1\.1 200 /);
   socket.destroy();
+});
+
+test('requests in a pipeline are answered in order', async (t) => {
+  const { answers } = await sendRaw(
+    service.port,
+    `${get('/v1/models')}${post(length)}${get('/none')}${get('/health/live')}`,
+    { answers: 4 },
+  );
+  const statuses = answers.map(({ status }) => status);
+  t.deepEqual(statuses, [200, 200, 404, 200]);
+});
+
+test('a CONNECT in a pipeline is answered behind those that came before it', async (t) => {
+  const { answers, closed } = await sendRaw(
+    service.port,
+    `${post(length)}${get('/v1/models')}CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n${get('/health/live')}`,
+    { answers: 4, timeout: 3000 },
+  );
+  const found = answers.map(({ status }) => status);
+  t.deepEqual(found, [200, 200, 404]);
+  t.true(closed);
+});
+
+test('what follows a request that is refused is not read as another one', async (t) => {
+  const smuggled = get('/health/live');
+  for (const request of [
+    post(`${length}Transfer-Encoding: chunked\r\n`, `0\r\n\r\n${smuggled}`),
+    post('Content-Length: 0\r\nContent-Length: 5\r\n', smuggled),
+    post('Transfer-Encoding: xchunked\r\n', `0\r\n\r\n${smuggled}`),
+    get('/v1/models', 'HTTP/1.1', 'Host: a\r\nHost: b\r\n'),
+  ]) {
+    const { answers } = await sendRaw(service.port, request);
+    t.is(answers.length, 1);
+    t.is(answers[0]?.status, 400);
+    t.is(answers[0]?.headers.connection, 'close');
+  }
+});
+
+test('what is refused before it is read is not asked for its body', async (t) => {
+  const { bytes } = await sendRaw(service.port, post(`${length}Expect: 100-continue, 200-ok\r\n`));
+  t.regex(bytes.toString(), /^HTTP\/1\.1 417 /);
+});
+
+test('Expect: 100-continue is answered before the body, a refusal too, and HTTP/1.0 without it', async (t) => {
+  const expecting = post(`${length}Expect: 100-continue\r\n`);
+  const continued = await sendRaw(service.port, expecting);
+  t.is(continued.answers[0]?.status, 200);
+  t.regex(continued.bytes.toString(), /^HTTP\/1\.1 100 Continue\r\n/);
+  // None of the body was sent.
+  const refused = await sendRaw(service.port, post(`Content-Length: ${2 << 20}\r\nExpect: 100-continue\r\n`, ''));
+  t.is(refused.answers[0]?.status, 413);
+  const old = await sendRaw(service.port, expecting.replace('HTTP/1.1', 'HTTP/1.0'));
+  t.is(old.answers[0]?.status, 200);
+  t.notRegex(old.bytes.toString(), /100 Continue/);
+});
+
+// Node throws away what came with such a request and reads on behind it: a body would be the next request.
+const behind = get('/none', 'HTTP/1.1', 'Host: a\r\nX-Request-ID: behind-an-upgrade\r\n');
+const upgrade = get('/v1/models', 'HTTP/1.1', 'Host: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n');
+const promise = `POST /none HTTP/1.1\r\nHost: a\r\nContent-Length: ${behind.length}\r\n\r\n`;
+for (const [what, parts] of Object.entries({
+  'in the same read': [`${upgrade}${behind}`],
+  'in the next read': [`${upgrade}${promise}`, behind],
+})) {
+  test(`what follows an Upgrade is no request, ${what}`, async (t) => {
+    const socket = connect(service.port, '127.0.0.1');
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    socket.on('error', () => {});
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    for (const part of parts) {
+      socket.write(part);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await closed;
+    const answers = parseAnswers(Buffer.concat(chunks));
+    t.deepEqual(
+      answers.map(({ status, headers }) => [status, headers.connection]),
+      [[200, 'close']],
+    );
+    t.false(service.log.some(({ callerRequestId }) => callerRequestId === 'behind-an-upgrade'));
+  });
+}
+
+test('a body that was refused unread is not taken for the next request', async (t) => {
+  const body = `${get('/health/live')}${get('/health/live')}`;
+  const { answers } = await sendRaw(
+    service.port,
+    `POST /v1/models HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}${get('/none')}`,
+    { answers: 2 },
+  );
+  t.deepEqual(
+    answers.map(({ status }) => status),
+    [405, 404],
+  );
+});
+
+const HTTP2_CASES: Readonly<Record<string, readonly [call: Parameters<typeof sendH2>[1], 200 | ExpectedError]>> = {
+  'headers of 15 KB': [{ body: text, headers: { x: 'x'.repeat(15_000) } }, 200],
+  'headers of 20 KB': [{ body: text, headers: { x: 'x'.repeat(20_000) } }, LONG_HEADERS],
+  'Expect: 100-continue': [{ body: text, headers: { expect: '100-continue' } }, 200],
+  'an unknown Expect': [{ body: text, headers: { expect: '200-ok' } }, UNEXPECTED],
+  'a fragment': [{ path: '/v1/models#x' }, NOT_FOUND],
+  'another scheme': [{ path: '/v1/models', headers: { ':scheme': 'gopher' } }, 200],
+  'an unknown method': [
+    { path: '/v1/models', method: 'BREW' },
+    { status: 405, code: 'method_not_allowed', param: null },
+  ],
+  'a key with a space behind it': [{ body: text, headers: { authorization: 'Bearer nothing ' } }, UNAUTHORISED],
+  'only a space for a key': [{ body: text, headers: { authorization: ' ' } }, UNAUTHORISED],
+  '10 MB where there is no body': [{ path: '/none', body: 'x'.repeat(10 << 20) }, NOT_FOUND],
+};
+
+for (const [what, [call, expected]] of Object.entries(HTTP2_CASES)) {
+  test(`HTTP/2: ${what}`, async (t) => {
+    const answer = await sendH2(session, call);
+    if (expected === 200) t.is(answer.status, 200, answer.text);
+    else isError(t, answer, expected);
+    t.is(answer.headers.connection, undefined);
+  });
+}
+
+test('a method of any length is cut in the log', async (t) => {
+  const answer = await sendH2(session, { path: '/v1/models', method: 'X'.repeat(10_000) });
+  t.is(answer.status, 405);
+  const line = () => service.log.find(({ requestId }) => requestId === answer.headers['x-request-id']);
+  await until(() => line() !== undefined);
+  t.is(line()?.method, 'X'.repeat(16));
+});
+
+test('HTTP/2: CONNECT', async (t) => {
+  const stream = session.request({ ':method': 'CONNECT', ':authority': 'a:443' });
+  const answer = await new Promise<Answer>((resolve, reject) => {
+    let text = '';
+    let headers: Record<string, unknown> = {};
+    stream.on('response', (received) => {
+      headers = received;
+    });
+    stream.on('data', (chunk) => {
+      text += chunk;
+    });
+    stream.on('error', reject);
+    stream.on('end', () => resolve({ status: Number(headers[':status']), headers: headers as never, text }));
+    stream.end();
+  });
+  isError(t, answer, NOT_FOUND);
+});
+
+test('more requests than streams are allowed, on one connection', async (t) => {
+  const session = openSession(service.port);
+  const answers = await Promise.all(Array.from({ length: 250 }, () => sendH2(session, { body: text })));
+  t.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+  session.destroy();
 });

@@ -1,6 +1,6 @@
 /**
- * `umpire decide` against the whole service on a real socket, with an engine of words and faults by chance: records
- * in, answers out.
+ * `umpire decide` and `umpire ask` against the whole service on a real socket, with an engine of words and faults by
+ * chance: records in, answers out.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import test from 'ava';
@@ -21,7 +21,8 @@ import {
   start,
 } from '../../support/decide-command.ts';
 import { startScripted } from '../../support/listening.ts';
-import { runUmpire } from '../../support/terminal.ts';
+import { freePort } from '../../support/redis.ts';
+import { linesOf, runUmpire } from '../../support/terminal.ts';
 
 test('JSON lines: fields stay, answers stand behind them in order, an error stands in its line', async (t) => {
   const url = await start(t);
@@ -50,20 +51,8 @@ test('JSON lines: fields stay, answers stand behind them in order, an error stan
   t.like(lines[3], { instruction: 'own words', choice: 'blue' });
   t.like(lines[8], { ...record(1), choice: 'green' });
   const errors = lines.map(({ error }) => error as { code: string; message: string; param: string } | undefined);
-  t.deepEqual(
-    errors.map((error) => error?.code),
-    [
-      undefined,
-      'unreadable_line',
-      'missing_field',
-      undefined,
-      'input_tokens_exceeded',
-      'unreadable_line',
-      'invalid_value',
-      'missing_field',
-      undefined,
-    ],
-  );
+  const codes = errors.map((error) => error?.code ?? '-').join(' ');
+  t.is(codes, '- unreadable_line missing_field - input_tokens_exceeded unreadable_line invalid_value missing_field -');
   t.deepEqual(lines[1], {
     line: 2,
     error: { code: 'unreadable_line', message: 'line 2: is not a JSON object', param: null },
@@ -136,7 +125,7 @@ const decision = JSON.stringify({
   output: { choice: 'red', confidence: 0.5, probabilities: { red: 0.5, blue: 0.5 } },
 });
 
-test('requests are few at first, more while they are answered; Retry-After is waited for', async (t) => {
+test.serial('requests are few at first, more while they are answered; Retry-After is waited for', async (t) => {
   let underWay = 0;
   let answered = 0;
   let refusedAt: number | undefined;
@@ -211,10 +200,8 @@ test('a service that goes away for longer than the patience ends the run; one te
   const lines = jsonLines(out);
   t.is(lines.length, 403);
   t.like(lines[2]?.error, { code: 'no_answer' });
-  t.deepEqual(
-    lines.filter(({ error }) => error !== undefined).map(({ input }) => input),
-    ['poison'],
-  );
+  const inputs = lines.filter(({ error }) => error !== undefined).map(({ input }) => input);
+  t.deepEqual(inputs, ['poison']);
   t.true(seen >= 6);
   const away = await startScripted(t, (_, response) => response.writeHead(503).end('no'));
   const gone = await decide(away, ['--patience', '1s'], { input: records(3) });
@@ -236,4 +223,72 @@ test('a key comes from the environment or a file as well, and learned digests ar
   t.is(authorization, `Bearer ${other}`);
   await decide(url, [], { input: records(1) });
   t.is(authorization, undefined);
+});
+
+const ask = (args: readonly string[], env: Record<string, string> = {}) =>
+  runUmpire(['ask', '--model', 'mock', '--question', 'which colour', 'the blue one', ...args], { env });
+
+test('prints the choice and a bar for each, the likeliest first; JSON for programs', async (t) => {
+  const url = await start(t);
+  const { status, out, err } = await ask(['--url', url, 'red', 'blue: as the sky', 'green\u001b[2J']);
+  t.deepEqual([status, err], [0, '']);
+  const lines = linesOf(out);
+  t.is(lines[0], 'blue: as the sky');
+  t.regex(lines[2] ?? '', /^ +\d+\.\d % {2}█+ +blue: as the sky$/);
+  t.regex(out, /green\\u001b\[2J\n/);
+  t.is(lines.at(-1), 'mock@r1');
+  const [first, ...others] = lines.slice(2, 5).map((line) => Number.parseFloat(line)) as [number, number, number];
+  const shares = [first, ...others];
+  const found = others.toSorted((a, b) => b - a);
+  t.deepEqual(found, others);
+  t.true(Math.abs(shares.reduce((sum, share) => sum + share, 0) - 100) < 0.3);
+
+  const json = JSON.parse((await ask(['--url', url, '--json', 'red', 'blue'])).out);
+  t.like(json, { choice: 'blue', model: 'mock@r1', confidence: json.probabilities.blue });
+
+  const piped = await runUmpire(['ask', '--model', 'mock', '--question', 'q', '--url', url, '-', 'red', 'blue'], {
+    input: 'the blue one\n',
+  });
+  t.regex(piped.out, /^blue\n/, piped.err);
+
+  const many = Array.from({ length: 20 }, (_, i) => `red ${i}`);
+  t.regex((await ask(['--url', url, ...many])).out, / \d+\.\d % .* \(8 other choices\)\n\nmock@r1\n$/);
+});
+
+test('without --url, the service that runs on the port of this environment', async (t) => {
+  const { port } = new URL(await start(t));
+  const decided = [
+    'decide',
+    '--model',
+    'mock',
+    '--choices',
+    choicesFile,
+    newFile(records(1)),
+    '--instruction',
+    'which',
+  ];
+  t.is((await runUmpire(decided, { env: { PORT: port, UMPIRE_KEY: key } })).status, 0);
+  t.is((await ask(['red', 'blue'], { PORT: port, UMPIRE_KEY: key })).status, 0);
+  const free = String(await freePort());
+  const { status, err } = await ask(['red', 'blue'], { PORT: free });
+  t.is(status, 1);
+  t.regex(
+    err,
+    new RegExp(`nobody answers at http://localhost:${free}/ .*: 'npm run quickstart' starts a service; --url`),
+  );
+});
+
+test('what the service refuses is said in its words, once', async (t) => {
+  const url = await start(t);
+  const fails = async (expected: RegExp, ...args: string[]) => {
+    const { status, out, err } = await ask(['--url', url, ...args]);
+    t.deepEqual([status, out], [1, '']);
+    t.regex(err, expected);
+  };
+  await fails(/unknown_model: /, '--model', 'other', 'red', 'blue');
+  await fails(/invalid_choices: /, 'red', 'red');
+  await fails(/authentication_required: a catalog belongs to a key/, '--catalog', 'colours');
+  const busy = await start(t, { faults: [fault('503; retry-after=9', 1)] });
+  const { err } = await ask(['--url', busy, 'red', 'blue']);
+  t.regex(err, /^umpire ask: [a-z_]+: .+\n$/);
 });

@@ -1,15 +1,22 @@
-/** Graphs: shared by the packages that have them in common, read from coded weights, and released to the system. */
-
+/**
+ * Graphs: shared by the packages that have them in common, read from coded weights, released to the system; and the
+ * shipped sentence encoder against vectors that PyTorch computed with its weights in full precision.
+ */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { deflateSync } from 'node:zlib';
 import test from 'ava';
 import type { Graph } from '../../../src/engine/families/family.ts';
+import { dot } from '../../../src/engine/families/vectors.ts';
+import { loadTokenizer } from '../../../src/engine/text/tokenizer.ts';
 import { decodeWeights } from '../../../src/engine/worker/load-family.ts';
 import { release } from '../../../src/engine/worker/release.ts';
+import { loadGraph } from '../../../src/engine/worker/runtime.ts';
 import { contentOf, sharedGraph } from '../../../src/engine/worker/shared-graphs.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
+import { shippedModels } from '../support/engine.ts';
 
 /** Loads that are counted; a graph can be run until it is disposed of. */
 function countedLoads() {
@@ -124,4 +131,32 @@ test('a large buffer is empty once it is released, and one that shares its memor
   const part = new Uint8Array(new ArrayBuffer(1 << 20), 0, 1000);
   release(part);
   t.is(part.length, 1000);
+});
+
+interface Golden {
+  readonly min_cosine: number;
+  readonly texts: readonly {
+    readonly text: string;
+    readonly ids: readonly number[];
+    readonly vector: readonly number[];
+  }[];
+}
+
+const packageFolder = join(shippedModels, 'minilm-l6', 'r2');
+
+test('the tokens are the same and the vectors agree within the stated tolerance', async (t) => {
+  const golden = new URL('../../golden/minilm-l6/vectors.json', import.meta.url);
+  const { texts, min_cosine: least }: Golden = JSON.parse(await readFile(golden, 'utf8'));
+  const tokenizer = await loadTokenizer(join(packageFolder, 'tokenizer.json'));
+  const graph = await loadGraph(join(packageFolder, 'model.onnx'));
+  t.true(texts.length > 10);
+  for (const { text, ids, vector } of texts) {
+    t.deepEqual([101, ...tokenizer.ids(text), 102], ids, text);
+    const { embedding } = await graph.run({
+      input_ids: { data: BigInt64Array.from(ids, BigInt), dims: [1, ids.length] },
+    });
+    const cosine = dot(embedding?.data as Float32Array, Float32Array.from(vector));
+    t.true(cosine >= least, `${cosine}: ${text}`);
+  }
+  await graph.dispose();
 });

@@ -25,10 +25,8 @@ const limits = redisSuites('redis', stores);
 
 test.serial('says in plain words how catalogs could be lost', async (t) => {
   await until(() => log.lines.some(({ message }) => message.includes('allkeys-lru')));
-  t.deepEqual(
-    log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message.slice(0, 43)),
-    ['Redis evicts keys when its memory is full ('],
-  );
+  const found = log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message.slice(0, 43));
+  t.deepEqual(found, ['Redis evicts keys when its memory is full (']);
 });
 
 test.serial('one hash per catalog, named by its owner, the choices as one JSON field', async (t) => {

@@ -82,24 +82,12 @@ test('counts what was sent, by route, protocol, status, reason and model', async
 test('no label holds a path, a key, an input or a choice, however odd the requests are', async (t) => {
   const service = await startService({ UMPIRE_METRICS_PORT: '0' });
   t.teardown(() => service.stop());
-  for (const path of [
-    '/v1/models/secret-model',
-    '/v1/catalogs/secret-catalog',
-    '/secret/path',
-    '/secret.Service/Method',
-  ]) {
-    await (
-      await fetch(`${service.url}${path}`, {
-        headers: { authorization: 'Bearer secret-key', 'x-request-id': 'secret-id' },
-      })
-    ).text();
-  }
+  const headers = { authorization: 'Bearer secret-key', 'x-request-id': 'secret-id' };
+  const paths = ['/v1/models/secret-model', '/v1/catalogs/secret-catalog', '/secret/path', '/secret.Service/Method'];
+  for (const path of paths) await send(service.port, { path, headers });
   await decide(service.port, { ...BODY, input: 'secret input', choices: ['secret one', 'secret two'] });
   const samples = await scrape(metricsPortOf(service));
-  t.deepEqual(
-    [...samples.keys()].filter((sample) => sample.includes('secret')),
-    [],
-  );
+  for (const sample of samples.keys()) t.false(sample.includes('secret'), sample);
 });
 
 test('the port has metrics and nothing else, and the public port has none', async (t) => {
@@ -129,10 +117,8 @@ test('the log line has the share of unread tokens, and a metric counts what was 
   }
   const told = () => service.log.filter(({ msg, model }) => msg === 'request' && model === 'tiny@r1');
   await until(() => told().length >= 3);
-  t.deepEqual(
-    told().map(({ unreadShare }) => unreadShare),
-    [0, 1, 0.43],
-  );
+  const unreadShares = told().map(({ unreadShare }) => unreadShare);
+  t.deepEqual(unreadShares, [0, 1, 0.43]);
   t.is((await scrape(metricsPortOf(service))).get('umpire_unread_decisions_total{model="tiny@r1"}'), 1);
 });
 

@@ -1,18 +1,23 @@
-/** `/` and `/openapi.json`, and the way there from a path that is none. */
+/**
+ * `/` and `/openapi.json`, the way there from a path that is none; and what pages of other origins may do
+ * from a browser.
+ */
 import { readFileSync } from 'node:fs';
 import test from 'ava';
 import type { ScoreOutcome } from '../../../src/engine/engine.ts';
 import { VERSION } from '../../../src/version.ts';
-import { VALID_BODY } from '../../support/answers.ts';
+import { json, VALID_BODY } from '../../support/answers.ts';
 import { callGrpc, openGrpc } from '../../support/grpc.ts';
-import { DECIDE, decide, send } from '../../support/http.ts';
+import { DECIDE, decide, openSession, send, sendH2 } from '../../support/http.ts';
 import { until } from '../../support/redis.ts';
 import { createScriptedEngine, descending } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
 
 const engine = createScriptedEngine();
 const service = await startService({}, { engine });
-test.after.always(() => service.stop());
+const APP = 'https://app.example';
+const open = await startService({ UMPIRE_CORS_ORIGINS: `${APP}, http://localhost:3000` }, { engine });
+test.after.always(() => Promise.all([service.stop(), open.stop()]));
 const get = (path: string, method = 'GET') => send(service.port, { path, method });
 const generated = JSON.parse(readFileSync(new URL('../../../gen/openapi.json', import.meta.url), 'utf8'));
 
@@ -43,10 +48,8 @@ test('the document is the generated one, for the address that it was asked at', 
   t.deepEqual(models[1], { model: 'minilm-l6@r1', plain_name: true, status: 'ready', languages: ['en'] });
   const { servers: _, ...expected } = generated;
   t.deepEqual(served, expected);
-  t.deepEqual(
-    servers.map(({ url }: { url: string }) => url),
-    ['/'],
-  );
+  const found = servers.map(({ url }: { url: string }) => url);
+  t.deepEqual(found, ['/']);
 });
 
 test('a decision and a model say which languages that model was measured in, and what it could not read', async (t) => {
@@ -108,4 +111,59 @@ test('HEAD has no body, other methods are refused, other paths are shown the way
     t.regex(message, hint);
     t.notRegex(message, /geheim/);
   }
+});
+
+const preflight = (origin: string, headers = 'content-type') => ({
+  method: 'OPTIONS',
+  headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': headers },
+});
+
+test('a page of a named origin may decide, and reads the answer and its headers, in both versions of HTTP', async (t) => {
+  const allowed = await send(open.port, preflight(APP));
+  t.is(allowed.status, 204);
+  t.like(allowed.headers, {
+    'access-control-allow-origin': APP,
+    'access-control-allow-methods': 'GET, HEAD, POST',
+    'access-control-max-age': '7200',
+    vary: 'Origin',
+  });
+  t.regex(String(allowed.headers['access-control-allow-headers']), /Content-Type/);
+  const decided = await decide(open.port, VALID_BODY, { origin: APP });
+  t.is(decided.status, 200);
+  t.is(decided.headers['access-control-allow-origin'], APP);
+  t.regex(String(decided.headers['access-control-expose-headers']), /X-Request-ID, Retry-After/);
+  // A page has to be able to read why it was refused.
+  const refused = await send(open.port, { body: '{', headers: { origin: 'http://localhost:3000' } });
+  t.is(refused.status, 400);
+  t.is(refused.headers['access-control-allow-origin'], 'http://localhost:3000');
+  const connect = await send(open.port, {
+    path: DECIDE,
+    body: JSON.stringify(VALID_BODY),
+    headers: { origin: APP },
+  });
+  t.is(connect.status, 200);
+  t.is(connect.headers['access-control-allow-origin'], APP);
+  const session = openSession(open.port);
+  t.teardown(() => session.destroy());
+  t.is((await sendH2(session, preflight(APP))).status, 204);
+});
+
+test('no page may send a key or credentials, and no other origin anything', async (t) => {
+  const { headers } = await send(open.port, preflight(APP, 'authorization'));
+  t.notRegex(String(headers['access-control-allow-headers']), /authorization|\*/i);
+  t.is(headers['access-control-allow-credentials'], undefined);
+  for (const origin of ['https://app.example.evil', 'http://app.example', 'null', `${APP}/`]) {
+    const answer = await send(open.port, preflight(origin));
+    t.is(answer.status, 405, origin);
+    t.is(answer.headers['access-control-allow-origin'], undefined);
+    t.is(answer.headers.vary, 'Origin');
+    t.is((await decide(open.port, VALID_BODY, { origin })).headers['access-control-allow-origin'], undefined);
+  }
+});
+
+test('without origins nothing is allowed: a preflight gets 405 as ever', async (t) => {
+  const answer = await send(service.port, preflight(APP));
+  t.is(answer.status, 405);
+  t.is((json(answer).error as { code: string }).code, 'method_not_allowed');
+  for (const name of Object.keys(answer.headers)) t.notRegex(name, /^(access-control|vary)/);
 });

@@ -167,21 +167,9 @@ const PATHS: readonly (readonly [template: string, path: string, variables: obje
 for (const [template, path, variables] of PATHS)
   test(`${template} on ${path}`, (t) => t.deepEqual(match(template, path), variables));
 
-for (const template of [
-  'v1/models',
-  '',
-  '/v1/*',
-  '/v1/**',
-  '/v1/{a=*}',
-  '/v1/{a.b}',
-  '/v1/{A}',
-  '/v1/{}',
-  '/v1//x',
-  '/v1/x:verb',
-  '/v1/x{a}',
-  '/v1/ü',
-  '/',
-])
+for (const template of 'v1/models||/v1/*|/v1/**|/v1/{a=*}|/v1/{a.b}|/v1/{A}|/v1/{}|/v1//x|/v1/x:verb|/v1/x{a}|/v1/ü|/'.split(
+  '|',
+))
   test(`the template '${template}' is not supported`, (t) => {
     t.throws(() => parsePathTemplate(template), { message: /^path template '.*'(: segment| must begin)/ });
   });

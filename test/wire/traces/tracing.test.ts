@@ -98,10 +98,8 @@ test.serial('a decision over REST is a span of its caller, with its stages insid
   const [request] = service.receiver.requests;
   t.is(request?.url, '/v1/traces');
   t.is(request?.headers['content-type'], 'application/x-protobuf');
-  t.like(
-    service.log.find(({ msg }) => msg === 'request'),
-    { trace_id: TRACE, span_id: server.spanId },
-  );
+  const found = service.log.find(({ msg }) => msg === 'request');
+  t.like(found, { trace_id: TRACE, span_id: server.spanId });
 });
 
 test.serial('gRPC and Connect: the same stages, named by the procedure', async (t) => {
@@ -169,69 +167,42 @@ test.serial('failures: their code, and the status Error where the server is at f
     return servers.at(-1) as ReceivedSpan;
   };
 
-  await decide(port, { ...BODY, model: 'nobody' });
-  const unknown = await last();
-  t.is(unknown.status, 'STATUS_CODE_UNSET');
-  t.like(unknown.attributes, { 'http.response.status_code': 400, 'umpire.error_code': 'unknown_model' });
-  t.false('error.type' in unknown.attributes);
-
-  await decide(port, BODY);
-  const overloaded = await last();
-  t.is(overloaded.status, 'STATUS_CODE_ERROR');
-  t.like(overloaded.attributes, {
-    'http.response.status_code': 503,
-    'umpire.error_code': 'overloaded',
-    'error.type': 'overloaded',
-  });
-
+  const [unset, error] = ['STATUS_CODE_UNSET', 'STATUS_CODE_ERROR'];
+  /** What the span of a call is; the names of attributes that it has not. */
+  const spanIs = async (call: Promise<unknown>, expected: object, ...absent: readonly string[]) => {
+    await call;
+    const span = await last();
+    t.like(span, expected);
+    for (const name of absent) t.false(name in span.attributes, name);
+  };
+  const unknown = { 'http.response.status_code': 400, 'umpire.error_code': 'unknown_model' };
+  await spanIs(decide(port, { ...BODY, model: 'nobody' }), { status: unset, attributes: unknown }, 'error.type');
+  const code = 'overloaded';
+  const overloaded = { 'http.response.status_code': 503, 'umpire.error_code': code, 'error.type': code };
+  await spanIs(decide(port, BODY), { status: error, attributes: overloaded });
   fail = true;
-  await decide(port, BODY);
-  const broken = await last();
-  t.is(broken.status, 'STATUS_CODE_ERROR');
-  t.like(broken.attributes, { 'http.response.status_code': 500, 'error.type': 'internal' });
+  const broken = { 'http.response.status_code': 500, 'error.type': 'internal' };
+  await spanIs(decide(port, BODY), { status: error, attributes: broken });
   fail = false;
 
-  await callGrpc(clients.decisions, 'CreateDecision', BODY);
-  const refused = await last();
-  t.is(refused.status, 'STATUS_CODE_ERROR');
-  t.like(refused.attributes, {
-    'rpc.status_code': 'UNAVAILABLE',
-    'rpc.grpc.status_code': 14,
-    'error.type': 'overloaded',
+  const refused = { 'rpc.status_code': 'UNAVAILABLE', 'rpc.grpc.status_code': 14, 'error.type': code };
+  await spanIs(callGrpc(clients.decisions, 'CreateDecision', BODY), { status: error, attributes: refused });
+  const invalid = { 'rpc.status_code': 'INVALID_ARGUMENT', 'rpc.grpc.status_code': 3 };
+  const withoutChoices = callGrpc(clients.decisions, 'CreateDecision', { ...BODY, choices: [] });
+  await spanIs(withoutChoices, { status: unset, attributes: invalid });
+  const connect = { 'rpc.status_code': 'invalid_argument', 'rpc.connect_rpc.error_code': 'invalid_argument' };
+  await spanIs(send(port, { path: `/${RPC}`, body: '{"no_such_field":1}' }), {
+    attributes: { 'rpc.system': 'connect_rpc', ...connect },
   });
+  const other = { 'rpc.method': '_OTHER', 'error.type': 'unimplemented' };
+  await spanIs(send(port, { path: '/secret.Service/Secret', body: '{}' }), { name: 'connectrpc', attributes: other });
 
-  await callGrpc(clients.decisions, 'CreateDecision', { ...BODY, choices: [] });
-  const invalid = await last();
-  t.is(invalid.status, 'STATUS_CODE_UNSET');
-  t.like(invalid.attributes, { 'rpc.status_code': 'INVALID_ARGUMENT', 'rpc.grpc.status_code': 3 });
-
-  await send(port, { path: `/${RPC}`, body: '{"no_such_field":1}' });
-  const connect = await last();
-  t.like(connect.attributes, {
-    'rpc.system': 'connect_rpc',
-    'rpc.status_code': 'invalid_argument',
-    'rpc.connect_rpc.error_code': 'invalid_argument',
-  });
-
-  await send(port, { path: '/secret.Service/Secret', body: '{}' });
-  const unimplemented = await last();
-  t.is(unimplemented.name, 'connectrpc');
-  t.like(unimplemented.attributes, { 'rpc.method': '_OTHER', 'error.type': 'unimplemented' });
-
-  await send(port, { path: '/secret/path' });
-  const nowhere = await last();
-  t.is(nowhere.name, 'GET');
-  t.false('http.route' in nowhere.attributes);
-
+  await spanIs(send(port, { path: '/secret/path' }), { name: 'GET' }, 'http.route');
   const session = openSession(port);
   t.teardown(() => session.destroy());
-  await sendH2(session, { method: 'SECRETMETHOD', path: '/v1/decisions' });
-  const odd = await last();
-  t.is(odd.name, 'HTTP');
-  t.is(odd.attributes['http.request.method'], '_OTHER');
-
-  await send(port, { path: '/v1/models/secret-model' });
-  t.is((await last()).name, 'GET /v1/models/{model}');
+  const odd = { name: 'HTTP', attributes: { 'http.request.method': '_OTHER' } };
+  await spanIs(sendH2(session, { method: 'SECRETMETHOD', path: '/v1/decisions' }), odd);
+  await spanIs(send(port, { path: '/v1/models/secret-model' }), { name: 'GET /v1/models/{model}' });
 
   for (const { attributes, name, resource } of service.receiver.spans) {
     t.notRegex(JSON.stringify({ attributes, name, resource }), /secret/i);

@@ -4,7 +4,6 @@ import { ModelUnavailable } from '../../../../src/engine/errors.ts';
 import { choiceIn, letterLogitsIn, readChatOptions } from '../../../../src/engine/families/remote/dialects/chat.ts';
 import { eventually, job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
 import { type ChatServed, chatDialect } from '../../support/http-models/chat.ts';
-import { TOO_LONG } from '../../support/http-models/refusals.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
 import { modelsFolder, TINY } from '../../support/packages.ts';
 import {
@@ -80,16 +79,6 @@ test.serial('a model that looks at places is judged by several orders', async (t
   t.true(four < one / 2, `${four} ${one}`);
 });
 
-test.serial('more than twenty choices are decided among the best by a local model', async (t) => {
-  const { engine, server } = await startScene(t);
-  const asked = job({ model: 'remote', choices: Array.from({ length: 300 }, (_, i) => `${i}`), input: 'abc 17' });
-  const from = server.requests.length;
-  const all = Object.values(probabilitiesOf(asked, await engine.score(asked, terms())));
-  t.true(Math.abs(all.reduce((sum, p) => sum + p, 0) - 1) < 1e-12);
-  t.is(server.requests.length - from, 1);
-  t.regex(server.requests[from]?.text ?? '', /\\nU\. \d+\\n\\nText/);
-});
-
 test.serial('by answers: as sure for every text, and surer where the orders agree', async (t) => {
   const { engine, server } = await startScene(t, { scores: 'choice' }, { logprobs: false });
   for (const { input, choices, instruction } of REQUESTS) {
@@ -105,20 +94,6 @@ test.serial('by answers: as sure for every text, and surer where the orders agre
   const { response_format, ...body } = sent as { readonly response_format: { json_schema: { schema: object } } };
   t.like(response_format.json_schema.schema, { required: ['answer'], additionalProperties: false });
   t.like(body, { max_tokens: 32, temperature: 0, logprobs: undefined } as never);
-});
-
-test.serial('a text that the server refuses is told to the caller', async (t) => {
-  const scene = await startScene(t);
-  scene.server.behaviour.fault = { kind: 'reply', reply: TOO_LONG.openai(80, 62) };
-  scene.server.behaviour.faultFor = 1;
-  const asked = job({ model: 'remote', input: 'abc' });
-  t.deepEqual(await scene.engine.score(asked, terms()), {
-    kind: 'input_too_long',
-    tokens: 80,
-    limit: 62,
-    atLeast: false,
-  });
-  t.is((await scene.engine.score(asked, terms())).kind, 'scored');
 });
 
 test.serial('what one text makes a model say keeps no other from it, and the log has the reason', async (t) => {

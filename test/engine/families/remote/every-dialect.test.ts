@@ -109,18 +109,25 @@ for (const [name, dialect] of Object.entries(DIALECT_CASES)) {
       killed: [() => server.kill(), () => server.revive()],
       frozen: [() => behave(server, { frozen: true }), () => behave(server, { frozen: false })],
       unwell: [() => behave(server, { healthy: false }), () => behave(server, { healthy: true })],
+      ...(dialect.over === 'gRPC' && {
+        unready: [() => behave(server, { ready: false }), () => behave(server, { ready: true })],
+        'without its model': [() => behave(server, { modelReady: false }), () => behave(server, { modelReady: true })],
+      }),
       'strange to its token': [() => behave(server, { token: 'another' }), () => behave(server, { token: TOKEN })],
     };
     for (const [title, [begin, end]] of Object.entries(troubles)) {
       await begin();
       // One that only says that it is unwell may decide until it is asked; a refused token shows in a decision.
       const first = await engine.score(request, terms({ within: 15_000 })).catch((error: unknown) => error);
-      if (title !== 'unwell') t.true(first instanceof Error, `${title}: ${(first as ScoreOutcome).kind}`);
+      const isSaid = ['unwell', 'unready', 'without its model'].includes(title);
+      if (!isSaid) t.true(first instanceof Error, `${title}: ${(first as ScoreOutcome).kind}`);
       await eventually(() => status() === 'unavailable');
+      const asked = server.requests.length;
       const refused = await t.throwsAsync<ModelUnavailable>(engine.score(request, terms()), {
         instanceOf: ModelUnavailable,
       });
       t.true((refused?.retryAfter ?? 0) >= 1, title);
+      if (isSaid) t.is(server.requests.length, asked, title);
       await end();
       await eventually(() => status() === 'ready');
       t.deepEqual(await decide(scene), sound, title);

@@ -10,9 +10,10 @@ import {
 } from '../../../../src/engine/families/remote/dialects/system-one.ts';
 import { turnsOf } from '../../../../src/engine/families/remote/scorer.ts';
 import { job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
+import { TOO_LONG } from '../../support/http-models/refusals.ts';
 import { type SystemOneServed, systemOneDialect } from '../../support/http-models/system-one.ts';
 import { createEncoder } from '../../support/http-models/text-models.ts';
-import { encoderGraph, modelsFolder, TINY, tokenId } from '../../support/packages.ts';
+import { modelsFolder, TINY } from '../../support/packages.ts';
 import {
   problemsOf,
   type RemotePackageSource,
@@ -81,79 +82,18 @@ for (const variant of VARIANTS) {
     const body = JSON.parse(texts[0] as string);
     t.is(Array.isArray(body.questions) ? body.questions.length : Object.keys(body.questions).length, 1);
   });
-
-  test.serial(`${variant}: a text that the server refuses is told to the caller`, async (t) => {
-    const limits = { input_tokens: 100, candidate_tokens: 12, choices: 20 };
-    // The largest legal request is tried at load: the server takes it then, and less afterwards.
-    const served = { maxTokens: 1000 };
-    const scene = await startScene(t, variant, { served, source: { manifest: { limits } } });
-    const reply = TOO_LONG[variant];
-    scene.server.behaviour.fault = { kind: 'reply', reply };
-    scene.server.behaviour.faultFor = 1;
-    const outcome = await scene.engine.score(job({ model: 'remote', input: 'abc' }), terms());
-    t.deepEqual(
-      outcome,
-      variant === 'decisions'
-        ? { kind: 'input_too_long', tokens: 80, limit: 62, atLeast: false }
-        : { kind: 'input_too_long', tokens: 100, limit: 100, atLeast: true },
-    );
-    t.is(scene.status(), 'ready');
-    t.is((await scene.engine.score(job({ model: 'remote', input: 'abc' }), terms())).kind, 'scored');
-  });
 }
 
-const TOO_LONG = {
-  systemone: {
-    status: 413,
-    body: { detail: { error_type: 'request_too_large', message: 'The request exceeds the maximum size.' } },
-  },
-  decisions: {
-    status: 400,
-    body: { error: { message: "This model's maximum context length is 62 tokens, however you requested 80 tokens" } },
-  },
-} as const;
-
-test.serial('a model that looks at places is judged by several orders', async (t) => {
-  const spread = async (permutations: number): Promise<number> => {
-    const scene = await startScene(t, 'systemone', {
-      served: { placeBias: 0.5 },
-      source: { options: { permutations } },
-    });
-    const choices = Array.from({ length: 8 }, (_, i) => `w${i}`);
-    const outcome = await scene.engine.score(job({ model: 'remote', choices, input: 'zz' }), terms());
-    if (outcome.kind !== 'scored') throw new Error(outcome.kind);
-    return Math.max(...outcome.probabilities) / Math.min(...outcome.probabilities);
-  };
-  const [one, four] = [await spread(1), await spread(4)];
-  t.true(four < one / 4, `${four} ${one}`);
-});
-
-test.serial('more choices than the server takes are decided among the best by a local model', async (t) => {
-  const special_tokens = { cls: tokenId('[CLS]'), sep: tokenId('[SEP]'), unk: tokenId('[UNK]') };
-  const local = {
-    graph: 'model.onnx',
-    tokenizer: 'tokenizer.json',
-    joint_weight: 0.25,
-    temperature: 0.5,
-    special_tokens,
-  };
-  const limits = { input_tokens: 40, candidate_tokens: 12, choices: 300 };
-  const shortlist = { family: 'bi-encoder', limits, options: local };
-  const scene = await startScene(t, 'systemone', {
-    served: { options: 26, encoder: await createEncoder(encoderGraph(2)) },
-    source: { options: { options: 26, shortlist }, manifest: { limits } },
-  });
-  const choices = Array.from({ length: 300 }, (_, i) => `${i}`);
-  const asked = job({ model: 'remote', choices, input: 'abc 17', vector: true });
-  const before = scene.server.requests.length;
-  const outcome = await scene.engine.score(asked, terms());
-  if (outcome.kind !== 'scored') throw new Error(outcome.kind);
-  t.true(Math.abs(outcome.probabilities.reduce((sum, p) => sum + p, 0) - 1) < 1e-12);
-  t.is(outcome.vector?.length, 8, 'of the local model');
-  const [request, ...others] = scene.server.requests.slice(before);
-  t.is(others.length, 0);
-  const body = request?.body as { readonly questions: { readonly decision: { readonly criteria: object } } };
-  t.is(Object.keys(body.questions.decision.criteria).length, 26);
+test.serial('a text that the server refuses without a count is told to the caller', async (t) => {
+  const limits = { input_tokens: 100, candidate_tokens: 12, choices: 20 };
+  // The largest legal request is tried at load: the server takes it then, and less afterwards.
+  const served = { maxTokens: 1000 };
+  const { engine, server, status } = await startScene(t, 'systemone', { served, source: { manifest: { limits } } });
+  Object.assign(server.behaviour, { fault: { kind: 'reply', reply: TOO_LONG['system one']() }, faultFor: 1 });
+  const asked = job({ model: 'remote', input: 'abc' });
+  t.deepEqual(await engine.score(asked, terms()), { kind: 'input_too_long', tokens: 100, limit: 100, atLeast: true });
+  t.is(status(), 'ready');
+  t.is((await engine.score(asked, terms())).kind, 'scored');
 });
 
 test('the body is JSON to the letter', (t) => {

@@ -8,7 +8,7 @@ import type { ServedDialect } from './server.ts';
 import { lengthOf, type Pair, type PairScorer } from './text-models.ts';
 
 /** The servers that are imitated. */
-export const RERANK_SERVERS = ['vllm', 'infinity', 'llama.cpp', 'sglang', 'tei', 'localai', 'cohere', 'jina'] as const;
+export const RERANK_SERVERS = ['vllm', 'infinity', 'llama.cpp', 'sglang', 'tei', 'cohere'] as const;
 export type RerankServer = (typeof RERANK_SERVERS)[number];
 
 /** How one of them is. */
@@ -38,6 +38,7 @@ interface Result {
   readonly score: number;
 }
 
+const usage = { total_tokens: 1 };
 const relevance = (results: readonly Result[]) =>
   results.map(({ index, score }) => ({ index, relevance_score: score }));
 
@@ -46,43 +47,36 @@ const VLLM: Manner = {
   texts: 'documents',
   raw: ({ use_activation }) => use_activation === false,
   tooLong: TOO_LONG.vllm,
-  results: (results, model) => ({ id: 'rerank-1', model, usage: { total_tokens: 1 }, results: relevance(results) }),
+  results: (results, model) => ({ id: 'rerank-1', model, usage, results: relevance(results) }),
   unauthorised: { status: 401, body: { error: 'Unauthorized' } },
 };
-/** A hosted reranker: of a text that is too long it reads the beginning, and it has no switch for raw scores. */
-const HOSTED: Manner = { ...VLLM, raw: () => false, tooLong: undefined };
-
 const MANNERS: Readonly<Record<RerankServer, Manner>> = {
   vllm: VLLM,
-  localai: { ...VLLM, raw: () => false },
-  cohere: { ...HOSTED, path: '/v2/rerank' },
-  jina: HOSTED,
+  // It is hosted: of a text that is too long it reads the beginning, and it has no switch for raw scores.
+  cohere: { ...VLLM, path: '/v2/rerank', raw: () => false, tooLong: undefined },
   infinity: {
+    ...VLLM,
     path: '/rerank',
-    texts: 'documents',
     raw: ({ raw_scores }) => raw_scores === true,
     tooLong: undefined,
-    results: (results, model) => ({ object: 'rerank', model, usage: { total_tokens: 1 }, results: relevance(results) }),
+    results: (results, model) => ({ object: 'rerank', model, usage, results: relevance(results) }),
     unauthorised: { status: 401, body: { detail: 'Unauthorized' } },
   },
   'llama.cpp': {
-    path: '/v1/rerank',
-    texts: 'documents',
+    ...VLLM,
     raw: () => true,
     tooLong: TOO_LONG['llama.cpp'],
-    results: (results, model) => ({ model, object: 'list', usage: { total_tokens: 1 }, results: relevance(results) }),
+    results: (results, model) => ({ model, object: 'list', usage, results: relevance(results) }),
     unauthorised: {
       status: 401,
       body: { error: { code: 401, message: 'Invalid API Key', type: 'authentication_error' } },
     },
   },
   sglang: {
-    path: '/v1/rerank',
-    texts: 'documents',
+    ...VLLM,
     raw: () => false,
     tooLong: TOO_LONG['older vllm'],
     results: (results) => results.map(({ index, score }) => ({ score, document: 'as it was', index })),
-    unauthorised: { status: 401, body: { error: 'Unauthorized' } },
   },
   tei: {
     path: '/rerank',
