@@ -1,11 +1,11 @@
 /**
  * `npm run bench -- teach [--draws 1] [--sets trec6,ag_news] [--out bench/learn/out] [--model umpire-mini] [--data
- * FOLDER] [--teacher MODEL]`: what catalogs learn from a served model, or from teachers that are right in 70, 80 and
- * 90 %, on sets of `../shared/data/eval`. Two
- * thirds of a set are texts without labels, of which all or half are asked about, and the others are decided. Unless it is
- * a model, a teacher is simulated: it errs at random, or says what the model itself likes best of the wrong choices, and it is as sure of
- * every answer as it is right in the mean. The service's own engine scores each text once. Every result is a line of
- * `taught.jsonl` in the folder of `--out`, from which an interrupted run continues.
+ * FOLDER] [--teacher MODEL [--models FOLDER]]`: what catalogs learn from a model, or from teachers that are right in
+ * 70, 80 and 90 %, on sets of `../shared/data/eval`. Two thirds of a set are texts without labels, of which all or half
+ * are asked about, and the others are decided. Unless it is a model, a teacher is simulated: it errs at random, or says
+ * what the model itself likes best of the wrong choices, and it is as sure of every answer as it is right in the mean.
+ * The service's own engine scores each text once. Every result is a line of `taught.jsonl` in the folder of `--out`,
+ * from which an interrupted run continues.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -70,7 +70,7 @@ interface Result extends Case {
 /** Prints a row for each case. The process ends with status 1 if a floor is missed. */
 export async function run(
   { draws = 1 }: Record<string, number>,
-  { sets, out = OUT, model = 'umpire-mini', data = DATA, teacher }: Record<string, string> = {},
+  { sets, out = OUT, model = 'umpire-mini', data = DATA, teacher, models = MODELS }: Record<string, string> = {},
 ): Promise<void> {
   mkdirSync(out, { recursive: true });
   const file = join(out, 'taught.jsonl');
@@ -82,7 +82,7 @@ export async function run(
     : [];
   const logger = { ...SILENT_LOG, debug: () => {} };
   const engine = await createEngine({
-    modelsDir: MODELS,
+    modelsDir: models,
     models: [model, ...(teacher === undefined ? [] : [teacher])],
     engines: 2,
     logger,
