@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- cascade [--sets ordinary,everyday,trec6] [--data FOLDER] [--rows 400]`: cascades of umpire-mini,
- * umpire-base and simulated language models (simulated-llm.ts) on the ordinary test, the everyday test and sets of a
+ * `npm run bench -- cascade [--sets ordinary,everyday,trec6] [--data FOLDER] [--rows 400] [--llm PACKAGE]`: cascades
+ * of umpire-mini, umpire-base and simulated language models (simulated-llm.ts), or the model whose package is named, on the ordinary test, the everyday test and sets of a
  * folder. Of each set every other row is fitted to, as `umpire models add --cascade` does, and the others are decided
  * by the cascade, beside each model alone. `expected accuracy` and `beyond lots` are the fit's 95 % intervals; `within`
  * says whether accuracy and the share of the last step lie within theirs. Times are those of the models, without
@@ -9,7 +9,7 @@
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { packageStepsOf } from '../../src/cli/models/cascading.ts';
@@ -33,12 +33,6 @@ const LOCAL = ['umpire-mini', 'umpire-base'];
 const SIMULATED = ['right-80', 'right-90'];
 /** The tests of the repository, which are taken whole. */
 const OWN = ['ordinary', 'everyday'];
-const CASCADES = [
-  ['umpire-mini', 'umpire-base'],
-  ['umpire-mini', 'right-80'],
-  ['umpire-mini', 'right-90'],
-  ['umpire-mini', 'umpire-base', 'right-90'],
-];
 const TARGETS: readonly (readonly [name: string, target: CascadeTarget])[] = [
   ['within a point of the best', {}],
   ['last step at most 20 %', { shareOfLast: 0.2 }],
@@ -64,11 +58,14 @@ export async function run(numbers: Record<string, number>, words: Record<string,
   const llm = await startSimulatedLlm((instruction, input) => labels.get(keyOf(instruction, input)));
   const modelsDir = mkdtempSync(join(tmpdir(), 'umpire-bench-models-'));
   for (const id of LOCAL) symlinkSync(join(SHIPPED, id), join(modelsDir, id));
-  for (const id of SIMULATED) await writePackage(modelsDir, id, remotePackage(llm.address, id));
+  if (words.llm !== undefined) symlinkSync(resolve(words.llm), join(modelsDir, basename(words.llm)));
+  const large = words.llm === undefined ? SIMULATED : [basename(words.llm)];
+  for (const id of words.llm === undefined ? SIMULATED : [])
+    await writePackage(modelsDir, id, remotePackage(llm.address, id));
   const logger = { ...SILENT_LOG, debug: () => {} };
   const engine = await createEngine({ modelsDir, engines: numbers.engines ?? 2, logger });
   try {
-    for (const set of sets) await measure(engine, modelsDir, set);
+    for (const set of sets) await measure(engine, modelsDir, large, set);
   } finally {
     await engine.close();
     await llm.stop();
@@ -77,12 +74,18 @@ export async function run(numbers: Record<string, number>, words: Record<string,
 }
 
 /** Measures each model alone and every cascade on a set. */
-async function measure(engine: Engine, modelsDir: string, { name, rows }: DataSet): Promise<void> {
+async function measure(
+  engine: Engine,
+  modelsDir: string,
+  large: readonly string[],
+  { name, rows }: DataSet,
+): Promise<void> {
   const [learned, test] = [rows.filter((_, i) => i % 2 === 0), rows.filter((_, i) => i % 2 === 1)];
-  const alone = [...LOCAL, ...SIMULATED];
+  const alone = [...LOCAL, ...large];
+  const cascades = [LOCAL, ...large.map((id) => ['umpire-mini', id]), [...LOCAL, large.at(-1) as string]];
   const said = await decideAll(engine, alone, learned);
   const contenders = await Promise.all(
-    CASCADES.flatMap((models) =>
+    cascades.flatMap((models) =>
       TARGETS.map(async ([aim, target], place) => {
         const examples = learned.map((row, i): CascadeExample => {
           const choices = row.choices.toSorted();

@@ -1,10 +1,11 @@
 /**
  * `npm run bench -- teach [--draws 1] [--sets trec6,ag_news] [--out bench/learn/out] [--model umpire-mini] [--data
- * FOLDER]`: what catalogs learn from teachers that are right in 70, 80 and 90 %, on sets of `../shared/data/eval`. Two
- * thirds of a set are texts without labels, of which all or half are asked about, and the others are decided. A teacher
- * is simulated: it errs at random, or says what the model itself likes best of the wrong choices, and it is as sure of
- * every answer as it is right in the mean. The service's own engine scores each text once. Every result is a line of
- * `taught.jsonl` in the folder of `--out`, from which an interrupted run continues.
+ * FOLDER] [--teacher MODEL [--models FOLDER]]`: what catalogs learn from a model, or from teachers that are right in
+ * 70, 80 and 90 %, on sets of `../shared/data/eval`. Two thirds of a set are texts without labels, of which all or half
+ * are asked about, and the others are decided. Unless it is a model, a teacher is simulated: it errs at random, or says
+ * what the model itself likes best of the wrong choices, and it is as sure of every answer as it is right in the mean.
+ * The service's own engine scores each text once. Every result is a line of `taught.jsonl` in the folder of `--out`,
+ * from which an interrupted run continues.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,16 +39,20 @@ const LABELS = 40;
 const SLACK = 0.01;
 
 /** How a teacher errs: to any other choice, or to the one that the model itself likes best of the wrong ones. */
-type Errors = 'at random' | 'as the model';
+type SimulatedErrors = 'at random' | 'as the model';
 
 /** What was asked about: all, or all but what people label; half, as `teach` chooses or as they come. */
 type Asked = 'all' | 'all but people’s' | 'half, chosen' | 'half, as they come';
+
+/** A real teacher has errors of its own. */
+type Errors = SimulatedErrors | 'its own';
 
 interface Case {
   readonly model: string;
   readonly set: string;
   readonly draw: number;
-  readonly right: number;
+  /** The share of right answers of a simulated teacher, or the name of a real one. */
+  readonly right: number | string;
   readonly errors: Errors;
   readonly asked: Asked;
 }
@@ -65,7 +70,7 @@ interface Result extends Case {
 /** Prints a row for each case. The process ends with status 1 if a floor is missed. */
 export async function run(
   { draws = 1 }: Record<string, number>,
-  { sets, out = OUT, model = 'umpire-mini', data = DATA }: Record<string, string> = {},
+  { sets, out = OUT, model = 'umpire-mini', data = DATA, teacher, models = MODELS }: Record<string, string> = {},
 ): Promise<void> {
   mkdirSync(out, { recursive: true });
   const file = join(out, 'taught.jsonl');
@@ -76,16 +81,24 @@ export async function run(
         .map((line): Result => JSON.parse(line))
     : [];
   const logger = { ...SILENT_LOG, debug: () => {} };
-  const engine = await createEngine({ modelsDir: MODELS, models: [model], engines: 2, logger });
+  const engine = await createEngine({
+    modelsDir: models,
+    models: [model, ...(teacher === undefined ? [] : [teacher])],
+    engines: 2,
+    logger,
+  });
   const missed: string[] = [];
   try {
     const revision = await readyRevision(engine, model);
+    const real = teacher && { model: teacher, revision: await readyRevision(engine, teacher) };
     console.log('| set | asked | teacher | errors | zero-shot | pupil | ECE | floor | rungs |');
     console.log('|---|---|---|---|---|---|---|---|---|');
     for (const set of readDataSets(data, { sets: sets?.split(',') ?? SETS })) {
       const choices = (set.rows[0]?.choices ?? []).toSorted();
       let scores: readonly ScoredExample[] | undefined;
-      for (const [right, errors, asked] of casesOf()) {
+      let told: readonly ScoredExample[] | undefined;
+      const cases = real ? [[`${real.model}@${real.revision}`, 'its own', 'all'] as const] : casesOf();
+      for (const [right, errors, asked] of cases) {
         const results: Result[] = [];
         for (let draw = 0; draw < draws; draw++) {
           const facts: Case = { model: `${model}@${revision}`, set: set.name, draw, right, errors, asked };
@@ -94,7 +107,8 @@ export async function run(
           );
           if (result === undefined) {
             scores ??= await scoresOf(engine, { model, revision }, set, choices, out);
-            result = measure(scores, choices, facts);
+            if (real) told ??= await scoresOf(engine, real, set, choices, out);
+            result = measure(scores, choices, facts, told);
             appendFileSync(file, `${JSON.stringify(result)}\n`);
           }
           results.push(result);
@@ -110,7 +124,7 @@ export async function run(
   process.exitCode = 1;
 }
 
-function casesOf(): readonly (readonly [right: number, errors: Errors, asked: Asked])[] {
+function casesOf(): readonly (readonly [right: number, errors: SimulatedErrors, asked: Asked])[] {
   return [
     ...TEACHERS.flatMap((right) => [[right, 'at random', 'all'] as const, [right, 'as the model', 'all'] as const]),
     [0.9, 'at random', 'all but people’s'],
@@ -120,14 +134,21 @@ function casesOf(): readonly (readonly [right: number, errors: Errors, asked: As
   ];
 }
 
-function measure(scores: readonly ScoredExample[], choices: readonly string[], facts: Case): Result {
+/** `told`: what a real teacher says of each text. */
+function measure(
+  scores: readonly ScoredExample[],
+  choices: readonly string[],
+  facts: Case,
+  told?: readonly ScoredExample[],
+): Result {
   const { model, draw, right, errors, asked } = facts;
   const next = random(1 + draw);
-  const order = scores.map((each) => ({ each, at: next() })).toSorted((a, b) => a.at - b.at);
+  const order = scores.map((each, row) => ({ each, row, at: next() })).toSorted((a, b) => a.at - b.at);
   const count = Math.round(UNLABELLED * scores.length);
   const labelled = asked === 'all but people’s' ? LABELS : 0;
   const people = order.slice(0, labelled).map(({ each }) => each);
-  const unlabelled = order.slice(labelled, count).map(({ each }) => each);
+  const asking = order.slice(labelled, count);
+  const unlabelled = asking.map(({ each }) => each);
   const unseen = order.slice(count).map(({ each }) => each);
   const half = Math.round(count / 2);
   const places =
@@ -137,7 +158,9 @@ function measure(scores: readonly ScoredExample[], choices: readonly string[], f
   const taken = new Set(places);
   let hits = 0;
   const pool = unlabelled.map((each, place) => {
-    const said = saidOf(each, right, errors, next);
+    const said =
+      told?.[(asking[place] as (typeof asking)[number]).row]?.probabilities ??
+      saidOf(each, right as number, errors as SimulatedErrors, next);
     if (taken.has(place) && said.indexOf(Math.max(...said)) === each.label) hits++;
     const { probabilities, vector } = each;
     return { probabilities, vector, word: taken.has(place) ? { said } : undefined };
@@ -164,7 +187,7 @@ function measure(scores: readonly ScoredExample[], choices: readonly string[], f
 }
 
 /** What a simulated teacher says. */
-function saidOf({ probabilities, label }: ScoredExample, right: number, errors: Errors, next: () => number) {
+function saidOf({ probabilities, label }: ScoredExample, right: number, errors: SimulatedErrors, next: () => number) {
   const others = Array.from(probabilities, (p, k) => ({ p, k })).filter(({ k }) => k !== label);
   const [isRight, drawn] = [next() < right, next()];
   const wrong =
