@@ -139,11 +139,22 @@ export interface RawHttp2 {
 
 const TIMEOUT = 20_000;
 
-/** Opens one: sends the preface and SETTINGS with these values. `reading` false leaves all that comes in the kernel. */
+/** An acknowledgement of the server's SETTINGS. */
+export const SETTINGS_ACK = frame(TYPE.settings, 0, Buffer.alloc(0), FLAG.ack);
+
+export interface RawOptions {
+  readonly localAddress?: string;
+  /** False leaves all that comes in the kernel. */
+  readonly reading?: boolean;
+  /** False leaves the server's SETTINGS without an acknowledgement. */
+  readonly acknowledging?: boolean;
+}
+
+/** Opens one: sends the preface, SETTINGS with these values, and an acknowledgement of the server's. */
 export async function openRawHttp2(
   port: number,
   values: Readonly<Record<number, number>> = {},
-  { localAddress = '127.0.0.1', reading = true }: { readonly localAddress?: string; readonly reading?: boolean } = {},
+  { localAddress = '127.0.0.1', reading = true, acknowledging = true }: RawOptions = {},
 ): Promise<RawHttp2> {
   const socket = connect({ port, host: '127.0.0.1', localAddress });
   socket.on('error', () => {});
@@ -171,7 +182,7 @@ export async function openRawHttp2(
       }
     });
   }
-  socket.write(Buffer.concat([PREFACE, settings(values), frame(TYPE.settings, 0, Buffer.alloc(0), FLAG.ack)]));
+  socket.write(Buffer.concat([PREFACE, settings(values), acknowledging ? SETTINGS_ACK : Buffer.alloc(0)]));
   return {
     socket,
     received,

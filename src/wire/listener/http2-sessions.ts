@@ -41,7 +41,7 @@ interface Watched {
   used: boolean;
   /** When the last stream ended, or the session began. */
   quietSince: number;
-  /** When the ping went out that the peer has not answered. */
+  /** When the ping went out that the peer has not answered; there is one at a time. */
   pingedAt: number | undefined;
   /** When the peer was last known to be listening. */
   heardAt: number;
@@ -54,17 +54,19 @@ interface Watched {
 /**
  * Watches over all sessions of a listener.
  *
- * Node can send one GOAWAY for a session: it names the last stream that was seen, and a stream that crosses it on the
- * wire is ignored. A proxy does not repeat a request that may have had an effect. So while leaving, a session is closed
- * just as a stream begins: a peer with one stream at a time cannot be opening another. A session without streams is
- * sent a ping instead: proxies drop an idle connection on which anything arrives, and if one has just been taken for a
- * request, the session still serves it.
+ * Node can send one GOAWAY for a session: it names the last stream that was seen, a stream that crosses it on the wire
+ * is ignored, and the connection ends behind the last answer. A proxy does not repeat a request that may have had an
+ * effect, and nginx takes an answer for a broken one if it reads the end together with it and still owes an
+ * acknowledgement. So a session is closed when its peer owes none and is not opening a stream: while one is open, since
+ * such a proxy has one at a time, or else when two pings in a row are answered. Proxies drop an idle connection on which
+ * a ping arrives; if one has just been taken for a request, the session still serves it. A single answer would not do:
+ * a peer may read a ping together with the last answer, and then begin its next stream.
  *
  * A session without streams is asked with a ping whether its peer still listens: a peer that has stopped in the middle
  * of a frame, which nothing else shows, cannot answer, nor can one that is gone. Their sessions are destroyed after the
  * time that headers may take. A session with streams is asked when nothing has come from it for the time between pings:
- * otherwise a watch would keep the session of a vanished peer for ever. A session that is closed is asked at once:
- * where its peer sent GOAWAY and then broke the protocol, nghttp2 reads and writes nothing more, Node does not end the
+ * otherwise a watch would keep the session of a vanished peer for ever. A session that its peer has closed is asked at
+ * once: where that sent GOAWAY and then broke the protocol, nghttp2 reads and writes nothing more, Node does not end the
  * session, and the end of its connection is never read.
  */
 export class SessionWatch {
@@ -97,24 +99,22 @@ export class SessionWatch {
     session.on('stream', (stream) => {
       watched.streams += 1;
       watched.used = true;
-      if (this.#state !== 'serving') session.close();
-      watched.pingedAt = undefined;
+      if (this.#state !== 'serving') this.#end(session, watched);
       stream.once('close', () => {
         watched.streams -= 1;
         watched.quietSince = performance.now();
         watched.heardAt = watched.quietSince;
         watched.heardWhileQuiet = false;
-        if (this.#state === 'leaving' && watched.streams === 0) pingIdle(session);
       });
     });
     session.on('error', () => {});
     session.once('close', () => this.#sessions.delete(session));
+    if (this.#state === 'closing') this.#end(session, watched);
   }
 
-  /** Begins to leave: each session, those to come included, serves one more stream at most. */
+  /** Begins to leave: each session, those to come included, ends with its next stream, if its peer owes nothing then. */
   startLeaving(): void {
     this.#state = 'leaving';
-    for (const [session, { streams }] of this.#sessions) if (streams === 0) pingIdle(session);
   }
 
   /** How many sessions may have their first stream on the way. */
@@ -122,10 +122,10 @@ export class SessionWatch {
     return [...this.#sessions.values()].filter(({ used }) => !used).length;
   }
 
-  /** Ends every session, those to come included, once its streams are done. Streams that are opened now are ignored. */
+  /** Ends every session, those to come included, once its streams are done. */
   closeAll(): void {
     this.#state = 'closing';
-    for (const session of this.#sessions.keys()) session.close();
+    for (const [session, watched] of this.#sessions) this.#end(session, watched);
   }
 
   /** Ends every session now. */
@@ -155,42 +155,51 @@ export class SessionWatch {
     if (bytesRead !== watched.received) {
       watched.received = bytesRead;
       watched.heardAt = now;
-      watched.pingedAt = undefined;
     } else if (watched.pingedAt !== undefined) {
-      if (now - watched.pingedAt > busyTimeout) session.destroy();
-    } else if (now - watched.heardAt > (session.closed ? CHECK_INTERVAL : interval)) {
-      ask(session, watched, now);
+      if (now - Math.max(watched.pingedAt, watched.heardAt) > busyTimeout) session.destroy();
+    } else if (now - watched.heardAt > (session.closed && this.#state === 'serving' ? CHECK_INTERVAL : interval)) {
+      this.#ask(session, watched);
     }
   }
 
   #lookAtQuiet(session: ServerHttp2Session, watched: Watched, now: number): void {
-    if (watched.pingedAt !== undefined && this.#state !== 'closing') {
-      if (now - watched.pingedAt > HEADERS_TIMEOUT / 2) session.destroy();
-    } else if (this.#state === 'closing' || now - watched.quietSince > SESSION_IDLE_TIMEOUT) {
+    if (watched.pingedAt !== undefined) {
+      if (now - Math.max(watched.pingedAt, watched.heardAt) > HEADERS_TIMEOUT / 2) session.destroy();
+    } else if (now - watched.quietSince > SESSION_IDLE_TIMEOUT) {
       session.close();
     } else if (now - watched.heardAt > (watched.heardWhileQuiet ? this.#times.interval : HEADERS_TIMEOUT / 2)) {
-      ask(session, watched, now);
+      this.#ask(session, watched);
     }
   }
-}
 
-/** Asks a peer whether it still listens. */
-function ask(session: ServerHttp2Session, watched: Watched, now: number): void {
-  watched.pingedAt = now;
-  const onAnswer = (error: Error | null): void => {
-    if (error !== null) return;
+  /** Closes a session now, or with an answer to a ping. */
+  #end(session: ServerHttp2Session, watched: Watched): void {
+    if (watched.pingedAt !== undefined) return;
+    if (watched.streams > 0 && !session.pendingSettingsAck) session.close();
+    else this.#ask(session, watched);
+  }
+
+  /** Asks a peer whether it still listens. */
+  #ask(session: ServerHttp2Session, watched: Watched): void {
+    if (session.destroyed) return;
+    watched.pingedAt = performance.now();
+    const onAnswer = (error: Error | null): void => {
+      if (error === null) this.#answered(session, watched);
+    };
+    // For a closed session Node sends no ping, but still sends SETTINGS, which a peer acknowledges as well.
+    if (session.closed) session.settings({}, onAnswer);
+    else session.ping(onAnswer);
+  }
+
+  #answered(session: ServerHttp2Session, watched: Watched): void {
+    const { streams, heardWhileQuiet } = watched;
     watched.pingedAt = undefined;
     watched.heardAt = performance.now();
-    watched.heardWhileQuiet = watched.streams === 0;
-  };
-  // For a closed session Node sends no ping, but still sends SETTINGS, which a peer acknowledges as well.
-  if (session.closed) session.settings({}, onAnswer);
-  else session.ping(onAnswer);
-}
-
-/** Sends an idle peer a ping, so that it looks at what has arrived. */
-function pingIdle(session: ServerHttp2Session): void {
-  if (!session.closed && !session.destroyed) session.ping(() => {});
+    watched.heardWhileQuiet = streams === 0;
+    if (this.#state === 'serving') return;
+    if (streams > 0 || (heardWhileQuiet && this.#state === 'closing')) session.close();
+    else if (this.#state === 'closing') this.#ask(session, watched);
+  }
 }
 
 // HTTP/2 connections begin one at a time, each in a turn of the event loop of its own. A hundred requests may come with

@@ -125,7 +125,11 @@ export class Listener {
     await acceptWaiting(this.#server);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#closeIdleHttp1();
-    if (this.#unknown.size + this.#sessions.fresh > 0) await sleep(FIRST_REQUEST_TIME);
+    if (this.#unknown.size + this.#sessions.fresh > 0) {
+      await sleep(FIRST_REQUEST_TIME);
+      // What arrived meanwhile is read after timers and before immediates; unread, it would reset its connection.
+      await new Promise(setImmediate);
+    }
     this.#sessions.closeAll();
     for (const socket of this.#unknown) socket.destroy();
     const timer = setTimeout(() => {

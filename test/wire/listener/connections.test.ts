@@ -1,13 +1,25 @@
 import { once } from 'node:events';
 import { connect as connectSession } from 'node:http2';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectSecure } from 'node:tls';
 import test from 'ava';
 import { VALID_BODY } from '../../support/answers.ts';
 import { makeCertificate } from '../../support/certificates.ts';
 import { callGrpc, openGrpc } from '../../support/grpc.ts';
 import { decide, openSession, parseAnswers, send, sendH2 } from '../../support/http.ts';
-import { frame, headers, PREFACE, request, TYPE } from '../../support/http2-frames.ts';
+import {
+  FLAG,
+  frame,
+  headers,
+  JSON_HEADERS,
+  openRawHttp2,
+  PREFACE,
+  type RawHttp2,
+  request,
+  SETTINGS_ACK,
+  TYPE,
+} from '../../support/http2-frames.ts';
 import { until } from '../../support/redis.ts';
 import { createScriptedEngine, descending, type ScriptedEngine } from '../../support/scripted-engine.ts';
 import { startService } from '../../support/service.ts';
@@ -132,14 +144,11 @@ for (const tls of [false, true])
     for (const socket of sockets) socket.destroy();
   });
 
-test('while draining, an idle HTTP/2 session is pinged, and told to go with the one more request that it serves', async (t) => {
-  const service = await startService({ UMPIRE_DRAIN_DELAY: '1' }, { engine: createScriptedEngine() });
+test('while draining, an HTTP/2 session is told to go with the one more request that it serves', async (t) => {
+  const service = await startService({ UMPIRE_DRAIN_DELAY: '3' }, { engine: createScriptedEngine() });
   const session = openSession(service.port);
   await sendH2(session, { path: '/health/live' });
-  const pinged = new Promise((resolve) => session.once('ping', resolve));
   const stopped = service.stop();
-  await pinged;
-  t.false(session.closed);
   t.is((await send(service.port, { path: '/health/ready' })).status, 503);
   const goaway = new Promise((resolve) => session.once('goaway', (_code, last) => resolve(last)));
   t.is((await sendH2(session, { body: JSON.stringify(VALID_BODY) })).status, 200);
@@ -150,6 +159,61 @@ test('while draining, an idle HTTP/2 session is pinged, and told to go with the 
   const sentAway = new Promise((resolve) => late.once('goaway', (_code, last) => resolve(last)));
   t.is((await sendH2(late, { body: JSON.stringify(VALID_BODY) })).status, 200);
   t.is(await sentAway, 1);
+  await stopped;
+});
+
+/** Answers the pings that a peer has got and not answered. */
+function pong(raw: RawHttp2, answered = 0): number {
+  const pings = raw.received.filter(({ type }) => type === TYPE.ping);
+  raw.send(...pings.slice(answered).map(({ payload }) => frame(TYPE.ping, 0, payload, FLAG.ack)));
+  return pings.length;
+}
+
+const isToldToGo = ({ received, closed }: RawHttp2): boolean =>
+  closed || received.some(({ type }) => type === TYPE.goaway);
+
+test('a request that crosses the end of its HTTP/2 connection is served', async (t) => {
+  const service = await startService({}, { engine: createScriptedEngine() });
+  const raw = await openRawHttp2(service.port);
+  raw.send(headers(1, request('GET', '/health/live')));
+  await raw.until(TYPE.data, 1);
+  const stopped = service.stop();
+  await raw.until(TYPE.ping);
+  raw.send(headers(3, request('GET', '/health/live')));
+  await raw.until(TYPE.data, 3);
+  await sleep(300);
+  t.false(isToldToGo(raw), 'it has not read the ping');
+  let answered = pong(raw);
+  await until(() => raw.received.filter(({ type }) => type === TYPE.ping).length > answered);
+  t.false(isToldToGo(raw), 'it may have read the ping with the answer, and begun another stream behind it');
+  answered = pong(raw, answered);
+  t.is((await raw.until(TYPE.goaway)).payload.readUInt32BE(), 3);
+  await raw.untilClosed();
+  await stopped;
+});
+
+test('while draining, no HTTP/2 connection ends before its peer has acknowledged what it has to', async (t) => {
+  const engine = createScriptedEngine();
+  const service = await startService({ UMPIRE_DRAIN_DELAY: '3' }, { engine });
+  const stopped = service.stop();
+  const slow = await openRawHttp2(service.port, {}, { acknowledging: false });
+  slow.send(headers(1, request('GET', '/health/live')));
+  await slow.until(TYPE.data, 1);
+  await sleep(300);
+  t.false(isToldToGo(slow));
+  // Told in the middle of a stream, as soon as it has.
+  const hold = holding(engine);
+  const body = Buffer.from(JSON.stringify(VALID_BODY));
+  slow.send(headers(3, request('POST', '/v1/decisions', JSON_HEADERS), 0), frame(TYPE.data, 3, body, FLAG.endStream));
+  await hold.asked;
+  t.false(isToldToGo(slow));
+  slow.send(SETTINGS_ACK);
+  pong(slow);
+  t.is((await slow.until(TYPE.goaway)).payload.readUInt32BE(), 3);
+  t.false(slow.received.some(({ stream }) => stream === 3));
+  hold.letGo();
+  await slow.until(TYPE.data, 3);
+  await slow.untilClosed();
   await stopped;
 });
 
