@@ -1,10 +1,10 @@
 /**
  * `npm run bench -- cascade [--sets ordinary,everyday,trec6] [--data FOLDER] [--rows 400] [--llm PACKAGE]`: cascades
- * of umpire-mini, umpire-base and simulated language models (simulated-llm.ts), or the model whose package is named, on the ordinary test, the everyday test and sets of a
- * folder. Of each set every other row is fitted to, as `umpire models add --cascade` does, and the others are decided
- * by the cascade, beside each model alone. `expected accuracy` and `beyond lots` are the fit's 95 % intervals; `within`
- * says whether accuracy and the share of the last step lie within theirs. Times are those of the models, without
- * queues.
+ * of umpire-mini, umpire-base and simulated language models (simulated-llm.ts), or the model whose package is named, on
+ * the ordinary test, the everyday test and sets of a folder. Of each set every other row is fitted to, as `umpire
+ * models add --cascade` does, and the others are decided by the cascade, beside each model alone. `expected accuracy`
+ * and `beyond lots` are the fit's 95 % intervals; `within` says whether accuracy and the share of the last step lie
+ * within theirs. Times are those of the models, without queues.
  */
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
