@@ -215,7 +215,7 @@ test('faults of a package are found at once, each with its place', async (t) => 
   await eventually(() => problemsOf('early') !== undefined);
   t.deepEqual(problemsOf('one'), [
     'model.json: options.steps must be a list of at least 2 objects',
-    'model.json: options.if_away must match /^(answer|refuse)$/',
+    'model.json: options.if_away must be one of refuse, answer',
     'model.json: options.more is unknown; known are if_away, join, steps',
   ]);
   t.deepEqual(problemsOf('odd'), [

@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { DEFAULTS, packExport, USUAL_CANARY } from '../../engine/package-tools/pack.ts';
-import { type Canary, createChecker } from '../../engine/packages/manifest.ts';
+import { type Canary, Checker, canaryOf } from '../../engine/packages/manifest.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import { readArguments } from '../arguments.ts';
 import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';
@@ -117,13 +117,8 @@ export function wholeFrom(option: string, value: string | undefined): number | u
 /** The canary in a JSON file. Throws Error with all that is wrong with it. */
 export async function canaryFrom(file: string): Promise<Canary> {
   const problems: string[] = [];
-  const fields = createChecker(JSON.parse(await readFile(file, 'utf8')), '', problems);
-  const canary = {
-    input: fields.text('input'),
-    instruction: fields.text('instruction'),
-    choices: fields.texts('choices', 2),
-    choice: fields.text('choice'),
-  };
+  const fields = new Checker(JSON.parse(await readFile(file, 'utf8')), '', problems);
+  const canary = canaryOf(fields);
   fields.refuseOthers();
   if (problems.length > 0) throw new Error(`${file}: ${problems.join('; ')}`);
   return canary;

@@ -102,14 +102,12 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
 }
 
 function optionsOf(fields: Checker): Options {
-  const pooling = (
-    fields.value('pooling') === undefined ? 'none' : fields.text('pooling', /^(none|mean|cls)$/)
-  ) as Pooling;
+  const pooling: Pooling = fields.oneOf('pooling', ['none', 'mean', 'cls'], 'none');
   return {
     ...readEncoderOptions(fields),
     jointWeight: fields.number('joint_weight', 0, 1),
     pooling,
-    output: fields.value('output') === undefined ? OUTPUTS[pooling] : fields.text('output', /./u),
+    output: fields.text('output', /./u, OUTPUTS[pooling]),
     normalise: fields.flag('normalise', pooling !== 'none'),
   };
 }

@@ -143,6 +143,6 @@ function optionsOf(fields: Checker): Options {
     ...readEncoderOptions(fields),
     hypothesis: fields.text('hypothesis', /\{choice\}/),
     entailment: fields.integer('entailment', 0, 1000),
-    contradiction: fields.fields.includes('contradiction') ? fields.integer('contradiction', 0, 1000) : undefined,
+    contradiction: fields.has('contradiction') ? fields.integer('contradiction', 0, 1000) : undefined,
   };
 }

@@ -13,7 +13,7 @@
  * A step is a model of its own, never a cascade, so there are no circles. By a plain id it is what that name means.
  */
 import type { ModelLimits } from '../engine.ts';
-import { type Checker, createChecker, isCascade, LEAST_LIMITS, type Manifest, NAME_PATTERN } from './manifest.ts';
+import { Checker, isCascade, LEAST_LIMITS, type Manifest, NAME_PATTERN } from './manifest.ts';
 
 /** The most steps of a cascade. */
 export const MOST_STEPS = 4;
@@ -44,15 +44,15 @@ export interface Cascade {
 /** Reads the options of a cascade's manifest; undefined of any other. `problems` receives what is wrong with them. */
 export function readCascade({ family, options }: Manifest, problems: string[]): Cascade | undefined {
   if (!isCascade(family)) return undefined;
-  const fields = createChecker(options, 'options', problems);
+  const fields = new Checker(options, 'options', problems);
   const join = fields.flag('join', false);
   const found = fields.objects('steps', 2);
   if (found.length > MOST_STEPS) fields.problem(`has ${found.length} steps; ${MOST_STEPS} are the most`, 'steps');
   const steps: CascadeStep[] = [];
   for (const each of found) steps.push(stepOf(each, steps, { join, isLast: each === found.at(-1) }));
-  const ifAway = fields.value('if_away') === undefined ? 'refuse' : fields.text('if_away', /^(answer|refuse)$/);
+  const ifAway = fields.oneOf('if_away', ['refuse', 'answer'], 'refuse');
   fields.refuseOthers();
-  return { steps, ifAway: ifAway === 'answer' ? 'answer' : 'refuse' };
+  return { steps, ifAway };
 }
 
 function stepOf(
@@ -65,7 +65,7 @@ function stepOf(
   if (model !== '' && (names.length > 2 || !names.every((name) => NAME_PATTERN.test(name))))
     step.problem('must be <id> or <id>@<revision>', 'model');
   const last = before.at(-1);
-  const isReachedSaid = last !== undefined && step.value('reached') !== undefined;
+  const isReachedSaid = last !== undefined && step.has('reached');
   const usual = last === undefined ? 1 : USUAL_SHARE * last.reached;
   const found = {
     model,

@@ -82,24 +82,24 @@ export function readManifest(
     document = {};
   }
   const broken = problems.length > 0;
-  const fields = createChecker(document, '', problems);
-  const family = familyOf(fields);
+  const fields = new Checker(document, '', problems);
+  const family = fields.oneOf('family', FAMILY_NAMES);
   const isWhole = !isCascade(family);
   for (const field of isWhole ? [] : OF_STEPS) {
-    if (fields.value(field) !== undefined) fields.problem('is not for a cascade, whose steps have theirs', field);
+    if (fields.has(field)) fields.problem('is not for a cascade, whose steps have theirs', field);
   }
   const value: Manifest = {
     id: named(fields, 'id', id),
     revision: named(fields, 'revision', revision),
     family,
     ownedBy: fields.text('owned_by', /./u),
-    disabled: fields.text('status', /^(ready|disabled)$/) === 'disabled',
+    disabled: fields.oneOf('status', ['ready', 'disabled']) === 'disabled',
     isDefault: fields.flag('default', false),
-    languages: fields.value('languages') === undefined ? undefined : fields.texts('languages', 1),
+    languages: fields.has('languages') ? fields.texts('languages', 1) : undefined,
     limits: isWhole ? limitsOf(fields.object('limits')) : LEAST_LIMITS,
     files: isWhole ? filesOf(fields.object('files'), family) : new Map(),
     options: document === null || typeof document !== 'object' ? {} : (document as { options?: unknown }).options,
-    unread: fields.value('unread') === undefined ? undefined : unreadOf(fields.object('unread')),
+    unread: fields.has('unread') ? unreadOf(fields.object('unread')) : undefined,
     canary: isWhole ? canaryOf(fields.object('canary')) : undefined,
   };
   fields.integer('schema', 1, 1);
@@ -111,13 +111,6 @@ function named(fields: Checker, field: string, folder: string): string {
   const found = fields.text(field, NAME_PATTERN);
   if (found !== '' && found !== folder) fields.problem(`is "${found}", but the folder is called "${folder}"`, field);
   return folder;
-}
-
-function familyOf(fields: Checker): FamilyName {
-  const found = fields.text('family');
-  const family = FAMILY_NAMES.find((name) => name === found);
-  if (family === undefined) fields.problem(`must be one of ${FAMILY_NAMES.join(', ')}`, 'family');
-  return family ?? 'bi-encoder';
 }
 
 /** What the steps of a cascade have, and it has not. */
@@ -153,12 +146,13 @@ function unreadOf(rule: Checker): UnreadRule {
   return found;
 }
 
-function canaryOf(canary: Checker): Canary {
+/** Reads a canary, of a manifest or of a file of its own. */
+export function canaryOf(canary: Checker): Canary {
   const choices = [...canary.texts('choices', 2)].sort(byCodeUnits);
   const choice = canary.text('choice');
   if (choices.length > 0 && !choices.includes(choice)) canary.problem('must be one of the choices', 'choice');
   if (new Set(choices).size !== choices.length) canary.problem('must be unique', 'choices');
-  return { input: canary.text('input', /./su), instruction: canary.text('instruction', /./su), choices, choice };
+  return { input: canary.text('input'), instruction: canary.text('instruction'), choices, choice };
 }
 
 const NUMERIC = new Intl.Collator('en', { numeric: true });
@@ -175,117 +169,144 @@ export function byCodeUnits(a: string, b: string): number {
 
 // Reads untyped JSON field by field and collects every problem with its place, instead of stopping at the first.
 
-/** A view of one JSON object. Every method returns a usable value and, when the field is wrong, notes a problem. */
-export interface Checker {
-  /** A string that matches `pattern`; `''` with a problem otherwise. */
-  text(field: string, pattern?: RegExp): string;
-  /** A finite number within [min, max]; `min` with a problem otherwise. */
-  number(field: string, min: number, max: number): number;
-  /** As `number`, and whole. */
-  integer(field: string, min: number, max: number): number;
-  /** A boolean; an absent field is `fallback`. */
-  flag(field: string, fallback: boolean): boolean;
-  /** A list of strings with at least `least` items; empty with a problem otherwise. */
-  texts(field: string, least: number): readonly string[];
-  /** A list of `count` finite numbers, or of at least one if `count` is left out; empty with a problem otherwise. */
-  numbers(field: string, count?: number): readonly number[];
-  /** A nested object; an empty one with a problem otherwise. */
-  object(field: string): Checker;
-  /** A list of at least `least` objects; empty with a problem otherwise. */
-  objects(field: string, least: number): readonly Checker[];
-  /** The value as it is; undefined if the field is absent. Never a problem. */
-  value(field: string): unknown;
+/**
+ * A view of one JSON object. Every method returns a usable value and, when the field is wrong, notes a problem. A field
+ * for which a fallback is given may be left out.
+ */
+export class Checker {
+  readonly #record: ReadonlyMap<string, unknown>;
+  readonly #isObject: boolean;
+  readonly #place: string;
+  readonly #problems: string[];
+  readonly #asked = new Set<string>();
+
+  /** A view of `value`. `place` opens each problem's text; `problems` receives them. */
+  constructor(value: unknown, place: string, problems: string[]) {
+    this.#isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    this.#record = new Map(this.#isObject ? Object.entries(value as object) : []);
+    this.#place = place;
+    this.#problems = problems;
+    if (!this.#isObject) problems.push(`${place || 'the document'} must be an object`);
+  }
+
   /** The names of the fields that are there. */
-  readonly fields: readonly string[];
+  get fields(): readonly string[] {
+    return [...this.#record.keys()];
+  }
+
+  /** The value as it is; undefined if the field is absent. Never a problem. */
+  value(field: string): unknown {
+    this.#asked.add(field);
+    return this.#record.get(field);
+  }
+
+  /** Whether the field is there. */
+  has(field: string): boolean {
+    return this.value(field) !== undefined;
+  }
+
+  /** A string that matches `pattern`; `''` with a problem otherwise. */
+  text(field: string, pattern = /./su, fallback?: string): string {
+    if (fallback !== undefined && !this.has(field)) return fallback;
+    const found = this.value(field);
+    if (typeof found === 'string' && pattern.test(found)) return found;
+    this.problem(typeof found === 'string' ? `must match ${pattern}` : 'must be a string', field);
+    return '';
+  }
+
+  /** The same of a field that may be left out. */
+  optionalText(field: string, pattern?: RegExp): string | undefined {
+    return this.has(field) ? this.text(field, pattern) : undefined;
+  }
+
+  /** One of these strings; the first with a problem otherwise. */
+  oneOf<T extends string>(field: string, names: readonly T[], fallback?: T): T {
+    if (fallback !== undefined && !this.has(field)) return fallback;
+    const found = this.value(field);
+    const named = names.find((name) => name === found);
+    if (named === undefined) this.problem(`must be one of ${names.join(', ')}`, field);
+    return named ?? (names[0] as T);
+  }
+
+  /** A finite number within [min, max]; `min` with a problem otherwise. */
+  number(field: string, min: number, max: number): number {
+    const found = this.value(field);
+    if (typeof found === 'number' && found >= min && found <= max) return found;
+    this.problem(`must be a number from ${min} to ${max}`, field);
+    return min;
+  }
+
+  /** As `number`, and whole. */
+  integer(field: string, min: number, max: number, fallback?: number): number {
+    if (fallback !== undefined && !this.has(field)) return fallback;
+    const found = this.number(field, min, max);
+    if (Number.isInteger(found)) return found;
+    this.problem('must be a whole number', field);
+    return min;
+  }
+
+  /** A boolean. */
+  flag(field: string, fallback: boolean): boolean {
+    const found = this.value(field) ?? fallback;
+    if (typeof found === 'boolean') return found;
+    this.problem('must be true or false', field);
+    return fallback;
+  }
+
+  /** A list of strings with at least `least` items; empty with a problem otherwise. */
+  texts(field: string, least: number): readonly string[] {
+    const found = this.value(field);
+    const whole =
+      Array.isArray(found) && found.length >= least && found.every((item) => typeof item === 'string' && item !== '');
+    if (whole) return found;
+    this.problem(`must be a list of at least ${least} non-empty strings`, field);
+    return [];
+  }
+
+  /** A list of `count` finite numbers, or of at least one if `count` is left out; empty with a problem otherwise. */
+  numbers(field: string, count?: number): readonly number[] {
+    const found = this.value(field);
+    const isLong = Array.isArray(found) && (count === undefined ? found.length > 0 : found.length === count);
+    if (isLong && found.every(Number.isFinite)) return found;
+    this.problem(count === undefined ? 'must be a list of numbers' : `must be a list of ${count} numbers`, field);
+    return [];
+  }
+
+  /** A nested object; an empty one with a problem otherwise. */
+  object(field: string, fallback?: object): Checker {
+    // The nested checker reports a wrong type itself, under its own place.
+    return new Checker(this.has(field) ? this.value(field) : fallback, this.#at(field), this.#problems);
+  }
+
+  /** A list of at least `least` objects; empty with a problem otherwise. */
+  objects(field: string, least: number): readonly Checker[] {
+    const found = this.value(field);
+    if (Array.isArray(found) && found.length >= least) {
+      return found.map((item, i) => new Checker(item, `${this.#at(field)}[${i}]`, this.#problems));
+    }
+    this.problem(`must be a list of at least ${least} objects`, field);
+    return [];
+  }
+
   /**
    * Notes a problem for every field that no method of this view was asked for: a misspelt one would otherwise pass for
    * one that was left out.
    */
-  refuseOthers(): void;
+  refuseOthers(): void {
+    for (const field of this.fields.filter((each) => !this.#asked.has(each))) {
+      this.problem(`is unknown; known are ${[...this.#asked].sort().join(', ')}`, field);
+    }
+  }
+
   /** Notes a problem of the object as a whole or of one field. */
-  problem(message: string, field?: string): void;
-}
+  problem(message: string, field?: string): void {
+    const place = field === undefined ? this.#place || 'the document' : this.#at(field);
+    if (this.#isObject) this.#problems.push(`${place} ${message}`);
+  }
 
-/** A view of `value`. `place` opens each problem's text; `problems` receives them. */
-export function createChecker(value: unknown, place: string, problems: string[]): Checker {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  if (!isObject) problems.push(`${place || 'the document'} must be an object`);
-  const record = new Map<string, unknown>(isObject ? Object.entries(value) : []);
-  const at = (field: string): string => (place === '' ? field : `${place}.${field}`);
-  const problem = (message: string, field?: string): void => {
-    if (isObject) problems.push(`${field === undefined ? place || 'the document' : at(field)} ${message}`);
-  };
-
-  const asked = new Set<string>();
-  const ask = (field: string): unknown => {
-    asked.add(field);
-    return record.get(field);
-  };
-
-  const number = (field: string, min: number, max: number): number => {
-    const found = ask(field);
-    if (typeof found === 'number' && found >= min && found <= max) return found;
-    problem(`must be a number from ${min} to ${max}`, field);
-    return min;
-  };
-
-  return {
-    fields: [...record.keys()],
-    problem,
-    number,
-    text(field, pattern = /./su) {
-      const found = ask(field);
-      if (typeof found === 'string' && pattern.test(found)) return found;
-      problem(typeof found === 'string' ? `must match ${pattern}` : 'must be a string', field);
-      return '';
-    },
-    integer(field, min, max) {
-      const found = number(field, min, max);
-      if (Number.isInteger(found)) return found;
-      problem('must be a whole number', field);
-      return min;
-    },
-    flag(field, fallback) {
-      const found = ask(field) ?? fallback;
-      if (typeof found === 'boolean') return found;
-      problem('must be true or false', field);
-      return fallback;
-    },
-    texts(field, least) {
-      const found = ask(field);
-      const whole =
-        Array.isArray(found) && found.length >= least && found.every((item) => typeof item === 'string' && item !== '');
-      if (whole) return found;
-      problem(`must be a list of at least ${least} non-empty strings`, field);
-      return [];
-    },
-    numbers(field, count) {
-      const found = ask(field);
-      const isLong = Array.isArray(found) && (count === undefined ? found.length > 0 : found.length === count);
-      if (isLong && found.every(Number.isFinite)) return found;
-      problem(count === undefined ? 'must be a list of numbers' : `must be a list of ${count} numbers`, field);
-      return [];
-    },
-    object(field) {
-      const found = ask(field);
-      // The nested checker reports a wrong type itself, under its own place.
-      return createChecker(found, at(field), problems);
-    },
-    objects(field, least) {
-      const found = ask(field);
-      if (Array.isArray(found) && found.length >= least) {
-        return found.map((item, i) => createChecker(item, `${at(field)}[${i}]`, problems));
-      }
-      problem(`must be a list of at least ${least} objects`, field);
-      return [];
-    },
-    value: ask,
-    refuseOthers() {
-      for (const field of record.keys()) {
-        if (!asked.has(field)) problem(`is unknown; known are ${[...asked].sort().join(', ')}`, field);
-      }
-    },
-  };
+  #at(field: string): string {
+    return this.#place === '' ? field : `${this.#place}.${field}`;
+  }
 }
 
 /**
@@ -294,7 +315,7 @@ export function createChecker(value: unknown, place: string, problems: string[])
  */
 export function readOptions<T>(options: unknown, read: (fields: Checker) => T): T {
   const problems: string[] = [];
-  const fields = createChecker(options, 'options', problems);
+  const fields = new Checker(options, 'options', problems);
   const found = read(fields);
   fields.refuseOthers();
   if (problems.length > 0) throw new InvalidOptions(problems);

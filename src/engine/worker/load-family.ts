@@ -5,13 +5,7 @@
  */
 import { inflateSync } from 'node:zlib';
 import type { Family, FamilyParts } from '../families/family.ts';
-import {
-  createChecker,
-  DIALECT_NAMES,
-  type DialectName,
-  type FamilyName,
-  InvalidOptions,
-} from '../packages/manifest.ts';
+import { Checker, DIALECT_NAMES, type DialectName, type FamilyName, InvalidOptions } from '../packages/manifest.ts';
 
 type LoadPackage = (parts: FamilyParts) => Promise<Family>;
 
@@ -60,13 +54,8 @@ const DIALECTS: Readonly<Record<DialectName, () => Promise<LoadPackage>>> = {
 /** Loads a package of the family. Throws InvalidOptions, or what the dialect throws. */
 export async function loadRemote(parts: FamilyParts): Promise<Family> {
   const problems: string[] = [];
-  const found = createChecker(parts.options, 'options', problems).text('dialect');
-  const dialect = DIALECT_NAMES.find((name) => name === found);
-  if (dialect === undefined) {
-    throw new InvalidOptions(
-      problems.length > 0 ? problems : [`options.dialect must be one of ${DIALECT_NAMES.join(', ')}`],
-    );
-  }
+  const dialect = new Checker(parts.options, 'options', problems).oneOf('dialect', DIALECT_NAMES);
+  if (problems.length > 0) throw new InvalidOptions(problems);
   const loadPackage = await DIALECTS[dialect]();
   return await loadPackage(parts);
 }

@@ -2,13 +2,13 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { readTemperature } from '../../../src/engine/families/temperature.ts';
-import { createChecker } from '../../../src/engine/packages/manifest.ts';
+import { Checker } from '../../../src/engine/packages/manifest.ts';
 import { applyTemperature } from '../../../src/engine/tempered.ts';
 
 function read(temperature: unknown) {
   const problems: string[] = [];
   const options = { temperature };
-  return { at: readTemperature(createChecker(options, 'options', problems)), problems };
+  return { at: readTemperature(new Checker(options, 'options', problems)), problems };
 }
 
 const POINTS = [

@@ -233,7 +233,7 @@ const OPTIONS: readonly (readonly [what: string, source: object, problem: RegExp
     { options: { temperature: 'hot' } },
     /^options.temperature must be a number from .*, or \{ "points"/,
   ],
-  ['pooling', { options: { pooling: 'max' } }, /^options.pooling must match/],
+  ['pooling', { options: { pooling: 'max' } }, /^options.pooling must be one of none, mean, cls/],
   [
     'an output that is not there',
     { graph: exportedEncoderGraph(64) },

@@ -50,7 +50,7 @@ const BROKEN: readonly (readonly [name: string, change: object, problem: RegExp]
   ['another id', { id: 'other' }, /^id is "other", but the folder is called "tiny"$/],
   ['a bad revision', { revision: 'R/1' }, /^revision must match/],
   ['an unknown family', { family: 'oracle' }, /^family must be one of bi-encoder, /],
-  ['a bad status', { status: 'on' }, /^status must match/],
+  ['a bad status', { status: 'on' }, /^status must be one of ready, disabled/],
   ['default', { default: 'yes' }, /^default must be true or false$/],
   ['limits', { limits: null }, /^limits must be an object$/],
   ['a fraction', { limits: { ...VALID.limits, choices: 2.5 } }, /^limits.choices must be a whole number$/],

@@ -12,7 +12,7 @@
  *
  * Everything from `batch` on is optional. `message_bytes` bounds the rows of a request, and the answer.
  */
-import { type Checker, createChecker } from '../../packages/manifest.ts';
+import type { Checker } from '../../packages/manifest.ts';
 import { DEFAULT_REQUESTS } from '../../packages/servers.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import type { FamilyParts, Premise } from '../family.ts';
@@ -57,9 +57,9 @@ export function readRemoteOptions(
   fields: Checker,
   { rows, needsTokenizer, ...dialect }: DialectDefaults,
 ): RemoteOptions {
-  const batch = optionalObject(fields, 'batch');
-  const inFlight = optionalObject(fields, 'in_flight');
-  const choices = batch.value('choices') === undefined ? undefined : batch.integer('choices', 2, 300);
+  const batch = fields.object('batch', {});
+  const inFlight = fields.object('in_flight', {});
+  const choices = batch.has('choices') ? batch.integer('choices', 2, 300) : undefined;
   const cap = dialect.cap ?? (choices === undefined ? undefined : { field: 'batch.choices', choices });
   // `dialect` was read before, when the dialect was chosen.
   fields.value('dialect');
@@ -70,11 +70,11 @@ export function readRemoteOptions(
     cap,
     shortlist: readShortlist(fields, cap),
     bounds: {
-      rows: optionalWhole(batch, 'rows', rows, 1, 300),
-      requests: optionalWhole(inFlight, 'requests', DEFAULT_REQUESTS, 1, 256),
-      bytes: optionalWhole(inFlight, 'bytes', 64 * MIB, MIB, 1024 * MIB),
-      messageBytes: optionalWhole(fields, 'message_bytes', 4 * MIB, 65_536, 256 * MIB),
-      timeoutMs: optionalWhole(fields, 'timeout_ms', 5000, 10, 30_000),
+      rows: batch.integer('rows', 1, 300, rows),
+      requests: inFlight.integer('requests', 1, 256, DEFAULT_REQUESTS),
+      bytes: inFlight.integer('bytes', MIB, 1024 * MIB, 64 * MIB),
+      messageBytes: fields.integer('message_bytes', 65_536, 256 * MIB, 4 * MIB),
+      timeoutMs: fields.integer('timeout_ms', 10, 30_000, 5000),
     },
   };
   for (const each of [batch, inFlight]) each.refuseOthers();
@@ -84,7 +84,7 @@ export function readRemoteOptions(
 function tokensOf(fields: Checker, needsTokenizer: boolean): TokenCount {
   // `bytes_per_token` may be set beside a tokenizer, but is not used then.
   fields.value('bytes_per_token');
-  return needsTokenizer || fields.value('tokenizer') !== undefined
+  return needsTokenizer || fields.has('tokenizer')
     ? { kind: 'tokenizer', file: fields.text('tokenizer', /./u) }
     : { kind: 'bytes', perToken: fields.number('bytes_per_token', 1, 16) };
 }
@@ -92,16 +92,6 @@ function tokensOf(fields: Checker, needsTokenizer: boolean): TokenCount {
 /** The tokenizer that counts the tokens of a package. Throws what loading its file throws. */
 export async function tokenizerOf(tokens: TokenCount, parts: Pick<FamilyParts, 'tokenizer'>): Promise<TextTokenizer> {
   return tokens.kind === 'bytes' ? createByteTokens(tokens.perToken) : await parts.tokenizer(tokens.file);
-}
-
-/** A whole number that may be left out. */
-export function optionalWhole(fields: Checker, field: string, fallback: number, least: number, most: number): number {
-  return fields.fields.includes(field) ? fields.integer(field, least, most) : fallback;
-}
-
-/** An object that may be left out. */
-function optionalObject(fields: Checker, field: string): Checker {
-  return fields.fields.includes(field) ? fields.object(field) : createChecker({}, field, []);
 }
 
 /** What the server does with a text that is too long: it refuses it, or reads a part and does not say so. */
@@ -112,7 +102,7 @@ export type Cuts = 'refuses' | 'silently';
  * What is wrong becomes a problem.
  */
 export function readCuts(fields: Checker): Cuts {
-  return fields.text('cuts', /^(refuses|silently)$/) === 'refuses' ? 'refuses' : 'silently';
+  return fields.oneOf('cuts', ['silently', 'refuses']);
 }
 
 // Counts tokens where only the server has the tokenizer: a fixed number of UTF-8 bytes counts as one.
@@ -169,7 +159,7 @@ export function textsOf(premise: Premise, choice?: ReadChoice): RowTexts {
 
 /** Reads in how many orders the choices are asked, which may be left out. What is wrong becomes a problem. */
 export function readTurns(fields: Checker, field: string): number {
-  const turns = optionalWhole(fields, field, 1, 1, 4);
+  const turns = fields.integer(field, 1, 4, 1);
   if (turns === 3) fields.problem('must be 1, 2 or 4', field);
   return turns;
 }

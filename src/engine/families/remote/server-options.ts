@@ -67,10 +67,12 @@ export function readServer(fields: Checker): ServerOptions {
 /** The same for an HTTP server, which also has paths. */
 export function readHttpServer(fields: Checker, paths: HttpPaths): HttpServerOptions {
   const server = fields.object('server');
-  const path = (field: keyof HttpPaths): string =>
-    server.value(field) === undefined ? paths[field] : server.text(field, PATH_PATTERN);
-  const tokenHeader = textIn(server, 'token_header', HEADER_PATTERN);
-  const found = { ...commonOf(server), path: path('path'), health: path('health'), tokenHeader };
+  const found = {
+    ...commonOf(server),
+    path: server.text('path', PATH_PATTERN, paths.path),
+    health: server.text('health', PATH_PATTERN, paths.health),
+    tokenHeader: server.optionalText('token_header', HEADER_PATTERN),
+  };
   server.refuseOthers();
   return found;
 }
@@ -78,29 +80,30 @@ export function readHttpServer(fields: Checker, paths: HttpPaths): HttpServerOpt
 function commonOf(server: Checker): ServerOptions {
   return {
     address: server.text('address', ADDRESS_PATTERN),
-    tls: server.value('tls') === undefined ? undefined : tlsOf(server.object('tls')),
+    tls: server.has('tls') ? tlsOf(server.object('tls')) : undefined,
     token: tokenOf(server),
   };
 }
 
 function tlsOf(tls: Checker): TlsOptions {
-  const [certificate, key] = [textIn(tls, 'certificate'), textIn(tls, 'key')];
+  const [certificate, key] = [tls.optionalText('certificate', /./u), tls.optionalText('key', /./u)];
   if ((certificate === undefined) !== (key === undefined)) tls.problem('must have certificate and key together');
-  const found = { ca: textIn(tls, 'ca'), certificate, key, serverName: textIn(tls, 'server_name') };
+  const found = {
+    ca: tls.optionalText('ca', /./u),
+    certificate,
+    key,
+    serverName: tls.optionalText('server_name', /./u),
+  };
   tls.refuseOthers();
   return found;
 }
 
 function tokenOf(server: Checker): TokenSource | undefined {
-  const file = textIn(server, 'token_file');
-  const variable = textIn(server, 'token_env', TOKEN_VARIABLE_PATTERN);
+  const file = server.optionalText('token_file', /./u);
+  const variable = server.optionalText('token_env', TOKEN_VARIABLE_PATTERN);
   if (file !== undefined && variable !== undefined) server.problem('must have token_file or token_env, not both');
   if (file !== undefined) return { kind: 'file', file };
   return variable === undefined ? undefined : { kind: 'variable', variable };
-}
-
-function textIn(fields: Checker, field: string, pattern = /./u): string | undefined {
-  return fields.value(field) === undefined ? undefined : fields.text(field, pattern);
 }
 
 // Reads the TLS files that a package names, anew for every connection: certificates are replaced while the service

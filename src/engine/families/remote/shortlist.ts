@@ -161,21 +161,18 @@ export interface ShortlistOptions {
 
 /** Reads the field `shortlist`, which may be left out. What is wrong becomes a problem. */
 export function readShortlist(fields: Checker, cap: ChoiceCap | undefined): ShortlistOptions | undefined {
-  if (fields.value('shortlist') === undefined) return undefined;
+  if (!fields.has('shortlist')) return undefined;
   const shortlist = fields.object('shortlist');
   if (cap === undefined) {
     shortlist.problem('needs batch.choices beside it, the most choices that the server takes');
     return undefined;
   }
-  const local = FAMILY_NAMES.filter(isLocal);
-  const named = shortlist.text('family');
-  const family = local.find((name) => name === named);
-  if (family === undefined) shortlist.problem(`must be one of ${local.join(', ')}`, 'family');
+  const family = shortlist.oneOf('family', FAMILY_NAMES.filter(isLocal));
   const limits = limitsOf(shortlist.object('limits'));
   shortlist.object('options');
   const options = shortlist.value('options');
   shortlist.refuseOthers();
-  return family === undefined ? undefined : { cap: cap.choices, family, limits, options };
+  return { cap: cap.choices, family, limits, options };
 }
 
 /** What keeps a package with such a cap and shortlist from deciding among as many choices as its `limits` allow. */

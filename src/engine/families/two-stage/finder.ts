@@ -1,5 +1,5 @@
 /** Scores how much each segment of a long text matters to the question. Trained by `training/two_stage/finder.py`. */
-import { createChecker, InvalidOptions } from '../../packages/manifest.ts';
+import { Checker, InvalidOptions } from '../../packages/manifest.ts';
 import { dot } from '../vectors.ts';
 
 /**
@@ -18,7 +18,7 @@ export type Finder = (view: FinderView) => readonly number[];
 /** Reads the content of a finder's file. Throws InvalidOptions with every problem. */
 export function readFinder(content: unknown): Finder {
   const problems: string[] = [];
-  const fields = createChecker(content, 'finder', problems);
+  const fields = new Checker(content, 'finder', problems);
   const near = fields.number('near', -1e6, 1e6);
   const asked = fields.number('asked', -1e6, 1e6);
   const own = vectorsOf([fields.value('own')]);

@@ -56,7 +56,7 @@ function optionsOf(fields: Checker): TwoStageOptions {
   const options = {
     stageA: graphs.text('stage_a', /./u),
     stageB: graphs.text('stage_b', /./u),
-    stageBWeights: graphs.value('stage_b_weights') === undefined ? [] : graphs.texts('stage_b_weights', 1),
+    stageBWeights: graphs.has('stage_b_weights') ? graphs.texts('stage_b_weights', 1) : [],
     tokenizer: fields.text('tokenizer', /./u),
     symbols: fields.text('symbols', /./u),
     special: {

@@ -210,7 +210,7 @@ test('the options say what is wrong with them', (t) => {
   t.deepEqual(problemsWith({ model: undefined, scores: 'choice', max_tokens_field: 'max_completion_tokens' }), []);
   const { templates } = usual as { readonly templates?: object };
   for (const [changed, problem] of [
-    [{ scores: 'probability' }, 'options.scores must match'],
+    [{ scores: 'probability' }, 'options.scores must be one of'],
     [{ options: 21 }, 'options.options must be a number from 2 to 20'],
     [{ rotations: 3 }, 'options.rotations must be 1, 2 or 4'],
     [{ batch: { rows: 3 } }, 'options.batch is for rows'],
@@ -221,7 +221,7 @@ test('the options say what is wrong with them', (t) => {
     [{ templates: { ...templates, system: '{letter}' } }, 'options.templates.user must not mention {letter}'],
     [{ templates: { ...templates, choice: '{choice}' } }, 'options.templates.choice must mention {letter}'],
     [{ templates: { ...templates, assistant: 'A' } }, 'options.templates.assistant is unknown'],
-    [{ max_tokens_field: 'tokens' }, 'options.max_tokens_field must match'],
+    [{ max_tokens_field: 'tokens' }, 'options.max_tokens_field must be one of'],
     [{ body: [] }, 'options.body must be an object'],
     [{ body: { messages: [] } }, 'options.body.messages cannot be changed'],
     [{ body: { n: 2 } }, 'options.body.n cannot be changed'],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { choicesProblem, readShortlist } from '../../../../src/engine/families/remote/shortlist.ts';
 import { jobCost } from '../../../../src/engine/job-cost.ts';
-import { createChecker } from '../../../../src/engine/packages/manifest.ts';
+import { Checker } from '../../../../src/engine/packages/manifest.ts';
 import { eventually, job, shippedModels, startEngine, type TestEngine, terms } from '../../support/engine.ts';
 import { type InferenceServer, startInferenceServer } from '../../support/inference-server.ts';
 import { encoderGraph, modelsFolder, slowEncoderGraph, tokenId, writePackage } from '../../support/packages.ts';
@@ -229,7 +229,7 @@ test('the options say what is wrong with them', (t) => {
   const problemsOf = (shortlist: unknown, choices = CAP): readonly string[] => {
     const problems: string[] = [];
     const cap = choices === 0 ? undefined : { field: 'batch.choices', choices };
-    readShortlist(createChecker({ shortlist }, 'options', problems), cap);
+    readShortlist(new Checker({ shortlist }, 'options', problems), cap);
     return problems;
   };
   const { family, limits, options } = TINY_STAGE;
@@ -237,7 +237,7 @@ test('the options say what is wrong with them', (t) => {
   t.deepEqual(problemsOf(undefined), []);
   for (const [shortlist, problem] of [
     ['tiny', 'options.shortlist must be an object'],
-    [{ limits, options }, 'options.shortlist.family must be a string'],
+    [{ limits, options }, 'options.shortlist.family must be one of bi-encoder'],
     [{ family: 'remote', limits, options }, 'options.shortlist.family must be one of bi-encoder'],
     [{ family, options }, 'options.shortlist.limits must be an object'],
     [{ family, limits }, 'options.shortlist.options must be an object'],

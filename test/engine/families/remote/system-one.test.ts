@@ -184,12 +184,12 @@ test('the options say what is wrong with them', (t) => {
   const problemsWith = (changed: object) => problemsOf(readSystemOneOptions, { ...sound, ...changed });
   t.deepEqual(problemsWith({}), []);
   for (const [changed, problem] of [
-    [{ variant: 'chat' }, 'options.variant must match'],
+    [{ variant: 'chat' }, 'options.variant must be one of'],
     [{ model: undefined }, 'options.model must be a string'],
     [{ options: 1 }, 'options.options must be a number from 2 to 300'],
     [{ permutations: 3 }, 'options.permutations must be 1, 2 or 4'],
     [{ batch: { rows: 3 } }, 'options.batch is for rows'],
-    [{ cuts: undefined }, 'options.cuts must be a string'],
+    [{ cuts: undefined }, 'options.cuts must be one of'],
     [{ cuts: 'silently', tokenizer: undefined, bytes_per_token: 4 }, 'options.tokenizer must be a string'],
     [{ templates: { state: '{choice}' } }, 'options.templates.state must mention {input}'],
     [{ templates: { stat: '{input}' } }, 'options.templates.stat is unknown'],

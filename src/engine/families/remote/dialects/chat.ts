@@ -12,7 +12,6 @@ import { finiteNumber, type JsonObject, listIn, objectOf, parseJson } from '../h
 import {
   checkMentions,
   fill,
-  optionalWhole,
   type RemoteOptions,
   readCuts,
   readRemoteOptions,
@@ -241,18 +240,16 @@ export function readChatOptions(raw: unknown): ChatOptions {
 }
 
 function optionsOf(fields: Checker): ChatOptions {
-  const text = (field: string, pattern: RegExp): string | undefined =>
-    fields.value(field) === undefined ? undefined : fields.text(field, pattern);
-  const choices = optionalWhole(fields, 'options', LETTERS.length, 2, LETTERS.length);
-  if (fields.value('batch') !== undefined)
+  const choices = fields.integer('options', 2, LETTERS.length, LETTERS.length);
+  if (fields.has('batch'))
     fields.problem('is for rows, and this dialect has none: options says how many choices go at a time', 'batch');
   const templates = fields.object('templates');
-  const system = templates.value('system') === undefined ? '' : templates.text('system');
+  const system = templates.text('system', /./su, '');
   const [user, choice] = [templates.text('user'), templates.text('choice')];
   checkMentions(templates, 'user', [system, user], ['instruction', 'input', 'choices'], ['input', 'choices']);
   checkMentions(templates, 'choice', [choice], ['letter', 'choice'], ['letter', 'choice']);
-  const over = fields.value('body') === undefined ? undefined : fields.object('body');
-  for (const field of FIXED) if (over?.fields.includes(field)) over.problem('cannot be changed', field);
+  const over = fields.object('body', {});
+  for (const field of FIXED) if (over.has(field)) over.problem('cannot be changed', field);
   const options: ChatOptions = {
     ...readRemoteOptions(fields, {
       rows: choices,
@@ -260,12 +257,12 @@ function optionsOf(fields: Checker): ChatOptions {
       cap: { field: 'options', choices },
     }),
     server: readHttpServer(fields, { path: '/v1/chat/completions', health: '/v1/models' }),
-    model: text('model', /./u),
-    scores: text('scores', /^(logprobs|choice)$/) === 'choice' ? 'choice' : 'logprobs',
+    model: fields.optionalText('model', /./u),
+    scores: fields.oneOf('scores', ['logprobs', 'choice'], 'logprobs'),
     rotations: readTurns(fields, 'rotations'),
     ...{ system, user, choice },
-    maxTokensField: text('max_tokens_field', /^max_(completion_)?tokens$/) ?? 'max_tokens',
-    body: Object.fromEntries(over?.fields.map((field) => [field, over.value(field)]) ?? []),
+    maxTokensField: fields.oneOf('max_tokens_field', ['max_tokens', 'max_completion_tokens'], 'max_tokens'),
+    body: Object.fromEntries(over.fields.map((field) => [field, over.value(field)])),
   };
   templates.refuseOthers();
   return options;

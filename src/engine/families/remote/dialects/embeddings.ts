@@ -8,15 +8,7 @@ import { malformed } from '../call-failed.ts';
 import { allTogether, batchesWithin, createPace, type InferenceJob } from '../calls.ts';
 import { type HttpConnection, openHttpConnection } from '../http/http-connection.ts';
 import { finiteNumber, inOrder, listIn, objectOf } from '../http/parse-json.ts';
-import {
-  fill,
-  optionalWhole,
-  type RemoteOptions,
-  readCuts,
-  readRemoteOptions,
-  readTemplate,
-  textsOf,
-} from '../options.ts';
+import { fill, type RemoteOptions, readCuts, readRemoteOptions, readTemplate, textsOf } from '../options.ts';
 import { createRemoteFamily } from '../remote-family.ts';
 import type { RemoteServer } from '../remote-server.ts';
 import { type HttpServerOptions, readHttpServer } from '../server-options.ts';
@@ -149,16 +141,14 @@ export function readEmbeddingsOptions(raw: unknown): EmbeddingsOptions {
 
 function optionsOf(fields: Checker): EmbeddingsOptions {
   const templates = fields.object('templates');
-  const joint =
-    templates.value('joint') === undefined ? undefined : readTemplate(templates, 'joint', ['instruction', 'input']);
-  const model = nameIn(fields, 'model');
-  const dimensions =
-    fields.value('dimensions') === undefined ? undefined : optionalWhole(fields, 'dimensions', 1, 1, WIDEST);
+  const joint = templates.has('joint') ? readTemplate(templates, 'joint', ['instruction', 'input']) : undefined;
+  const model = fields.optionalText('model');
+  const dimensions = fields.has('dimensions') ? fields.integer('dimensions', 1, WIDEST) : undefined;
   const options: EmbeddingsOptions = {
     ...readRemoteOptions(fields, { rows: DEFAULT_ROWS, needsTokenizer: readCuts(fields) === 'silently' }),
     server: readHttpServer(fields, PATHS),
-    ofInputs: { model: nameIn(fields, 'input_model') ?? model, dimensions },
-    ofChoices: { model: nameIn(fields, 'choice_model') ?? model, dimensions },
+    ofInputs: { model: fields.optionalText('input_model') ?? model, dimensions },
+    ofChoices: { model: fields.optionalText('choice_model') ?? model, dimensions },
     choice: readTemplate(templates, 'choice', ['choice']),
     input: readTemplate(templates, 'input', ['instruction', 'input']),
     joint,
@@ -166,8 +156,4 @@ function optionsOf(fields: Checker): EmbeddingsOptions {
   };
   templates.refuseOthers();
   return options;
-}
-
-function nameIn(fields: Checker, field: string): string | undefined {
-  return fields.value(field) === undefined ? undefined : fields.text(field);
 }

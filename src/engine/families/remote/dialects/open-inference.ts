@@ -39,7 +39,6 @@ import {
   checkMentions,
   fill,
   mentioned,
-  optionalWhole,
   type RemoteOptions,
   type RowTexts,
   readRemoteOptions,
@@ -253,7 +252,7 @@ function optionsOf(fields: Checker): OpenInferenceOptions {
     ...readRemoteOptions(fields, { rows: DEFAULT_ROWS, needsTokenizer: sendsIds }),
     server: readServer(fields),
     model: fields.text('model', /./u),
-    version: fields.value('version') === undefined ? '' : fields.text('version'),
+    version: fields.text('version', /./su, ''),
     inputs,
     output,
     returns: returnsOf(fields, output, { inputs, sendsIds }),
@@ -264,12 +263,12 @@ function optionsOf(fields: Checker): OpenInferenceOptions {
 }
 
 function inputOf(input: Checker): InputTensor {
-  const datatype = input.text('datatype', /^(INT64|INT32|BYTES)$/) as InputTensor['datatype'];
+  const datatype = input.oneOf('datatype', ['INT64', 'INT32', 'BYTES']);
   const shape = shapeOf(input);
   const texts = datatype === 'BYTES';
   const fits = texts ? shape.length === 1 || (shape.length === 2 && shape[1] !== 0) : shape.length === 2;
   if (!fits) input.problem(texts ? 'must be [-1] or [-1, 1]' : 'must be [-1, -1]', 'shape');
-  const holds = texts ? undefined : (input.text('holds', /^(ids|mask|types)$/) as InputTensor['holds']);
+  const holds = texts ? undefined : input.oneOf('holds', ['ids', 'mask', 'types']);
   const name = input.text('name', /./u);
   input.value('holds');
   input.refuseOthers();
@@ -277,7 +276,7 @@ function inputOf(input: Checker): InputTensor {
 }
 
 function outputTensorOf(output: Checker): OutputTensor {
-  const datatype = output.text('datatype', /^FP(16|32|64)$/) as OutputTensor['datatype'];
+  const datatype = output.oneOf('datatype', ['FP32', 'FP64', 'FP16']);
   const read = { name: output.text('name', /./u), datatype, shape: shapeOf(output) };
   output.refuseOthers();
   return read;
@@ -303,9 +302,9 @@ interface Sends {
 function returnsOf(fields: Checker, output: OutputTensor, sends: Sends): Returns {
   const rows = fields.object('rows');
   const width = output.shape.slice(1).reduce((product, size) => product * size, 1);
-  if (fields.text('returns', /^(logit|embedding)$/) === 'embedding') {
+  if (fields.oneOf('returns', ['logit', 'embedding']) === 'embedding') {
     if (output.shape.length !== 2 || width < 1) fields.problem('must have the shape [-1, width]', 'output');
-    const joint = rows.fields.includes('joint') ? rowOf(rows, 'joint', ['input', 'instruction'], sends) : undefined;
+    const joint = rows.has('joint') ? rowOf(rows, 'joint', ['input', 'instruction'], sends) : undefined;
     return {
       kind: 'embedding',
       choice: rowOf(rows, 'choice', ['choice'], sends),
@@ -318,8 +317,8 @@ function returnsOf(fields: Checker, output: OutputTensor, sends: Sends): Returns
   return {
     kind: 'logit',
     pair: rowOf(rows, 'pair', ['input', 'instruction', 'choice'], sends),
-    column: optionalWhole(fields, 'column', 0, 0, Math.max(0, width - 1)),
-    minus: fields.fields.includes('minus') ? fields.integer('minus', 0, Math.max(0, width - 1)) : undefined,
+    column: fields.integer('column', 0, Math.max(0, width - 1), 0),
+    minus: fields.has('minus') ? fields.integer('minus', 0, Math.max(0, width - 1)) : undefined,
   };
 }
 

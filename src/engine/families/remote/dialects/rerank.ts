@@ -80,7 +80,7 @@ type RerankShape = 'documents' | 'texts';
 
 /** What the server's scores are; `ask` names the field that makes it return logits. */
 type RerankScores =
-  | { readonly kind: 'logit'; readonly ask: 'raw_scores' | 'use_activation' | undefined }
+  | { readonly kind: 'logit'; readonly ask: 'raw_scores' | 'use_activation' | 'none' }
   | { readonly kind: 'probability' };
 
 /** The options of a package of this dialect, as they were read. */
@@ -109,19 +109,16 @@ export function readRerankOptions(raw: unknown): RerankOptions {
 }
 
 function optionsOf(fields: Checker): RerankOptions {
-  const shape: RerankShape = fields.text('shape', /^(documents|texts)$/) === 'texts' ? 'texts' : 'documents';
+  const shape = fields.oneOf('shape', ['documents', 'texts']);
   const templates = fields.object('templates');
-  const probability = fields.text('scores', /^(logit|probability)$/) === 'probability';
-  const ask = probability ? undefined : fields.text('raw', /^(raw_scores|use_activation|none)$/);
+  const kind = fields.oneOf('scores', ['logit', 'probability']);
   const options: RerankOptions = {
     ...readRemoteOptions(fields, { rows: DEFAULT_ROWS, needsTokenizer: readCuts(fields) === 'silently' }),
     server: readHttpServer(fields, PATHS[shape]),
     shape,
-    model: fields.value('model') === undefined ? undefined : fields.text('model'),
-    scores: probability
-      ? { kind: 'probability' }
-      : { kind: 'logit', ask: ask === 'raw_scores' || ask === 'use_activation' ? ask : undefined },
-    refuses: fields.value('truncate') !== undefined && fields.text('truncate', /^refuse$/) !== '',
+    model: fields.optionalText('model'),
+    scores: kind === 'logit' ? { kind, ask: fields.oneOf('raw', ['none', 'raw_scores', 'use_activation']) } : { kind },
+    refuses: fields.has('truncate') && fields.oneOf('truncate', ['refuse']) === 'refuse',
     query: readTemplate(templates, 'query', ['instruction', 'input']),
     document: readTemplate(templates, 'document', ['input', 'instruction', 'choice']),
   };

@@ -5,7 +5,7 @@
  * Bodies are written as text: a JavaScript object moves names that are whole numbers to its front, and a model's answer
  * depends on the order in which it reads the choices.
  */
-import { type Checker, createChecker, readOptions } from '../../../packages/manifest.ts';
+import { type Checker, readOptions } from '../../../packages/manifest.ts';
 import type { Family, FamilyParts } from '../../family.ts';
 import { CallFailed, malformed } from '../call-failed.ts';
 import { type HttpConnection, openHttpConnection } from '../http/http-connection.ts';
@@ -193,15 +193,13 @@ export function readSystemOneOptions(raw: unknown): SystemOneOptions {
 }
 
 function optionsOf(fields: Checker): SystemOneOptions {
-  const has = (field: string): boolean => fields.value(field) !== undefined;
-  const variant =
-    has('variant') && fields.text('variant', /^(systemone|decisions)$/) === 'decisions' ? 'decisions' : 'systemone';
-  const choices = has('options') ? fields.integer('options', 2, 300) : DEFAULT_CHOICES;
-  if (has('batch'))
+  const variant = fields.oneOf('variant', ['systemone', 'decisions'], 'systemone');
+  const choices = fields.integer('options', 2, 300, DEFAULT_CHOICES);
+  if (fields.has('batch'))
     fields.problem('is for rows, and this dialect has none: options says how many choices go at a time', 'batch');
   const permutations = readTurns(fields, 'permutations');
   const needsTokenizer = readCuts(fields) === 'silently';
-  const templates = has('templates') ? fields.object('templates') : createChecker({}, 'options.templates', []);
+  const templates = fields.object('templates', {});
   const options: SystemOneOptions = {
     ...readRemoteOptions(fields, { rows: choices, needsTokenizer, cap: { field: 'options', choices } }),
     server: readHttpServer(fields, PATHS[variant]),
@@ -217,7 +215,7 @@ function optionsOf(fields: Checker): SystemOneOptions {
 
 /** A template that may be left out: then it is the named text, as it is. */
 function templateOf(templates: Checker, field: string, text: TextName, names: readonly TextName[]): string {
-  return templates.value(field) === undefined ? `{${text}}` : readTemplate(templates, field, names);
+  return templates.has(field) ? readTemplate(templates, field, names) : `{${text}}`;
 }
 
 // Finds out to what servers' probabilities are rounded, and makes logits of them.
