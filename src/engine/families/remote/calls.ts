@@ -62,6 +62,23 @@ export function batchesWithin(
 }
 
 /**
+ * Does batches of rows at the same time, as `allTogether` does. `once` resolves to a result for each place of a batch,
+ * in their order.
+ */
+export async function inBatches<R>(
+  batches: readonly (readonly number[])[],
+  call: InferenceJob,
+  once: (places: readonly number[], call: InferenceJob) => Promise<ArrayLike<R>>,
+): Promise<readonly R[]> {
+  const results: R[] = [];
+  await allTogether(batches, call, async (places, part) => {
+    const found = await once(places, part);
+    for (const [i, place] of places.entries()) results[place] = found[i] as R;
+  });
+  return results;
+}
+
+/**
  * Does all parts of a job at the same time. When one fails the others are given up, and once all have ended the first
  * failure is thrown.
  */
@@ -88,23 +105,31 @@ export async function allTogether<P, R>(
   return ended.map((each) => (each as { readonly result: R }).result);
 }
 
-/**
- * Called between two steps of long work, so that other decisions, cancellations and reports of progress get their turn.
- * Throws JobStopped when the job is no longer wanted.
- */
-export type Pace = () => Promise<void>;
-
 /** The longest that work may go on without a pause, milliseconds. */
 const LONGEST = 8;
 
-/** The pace of one job. */
-export function createPace(signal: AbortSignal): Pace {
+/**
+ * What `make` makes of each item, with pauses in between in which other decisions, cancellations and reports of
+ * progress get their turn; `make` may call `pause` within an item. Rejects with JobStopped when the job is no longer
+ * wanted.
+ */
+export async function paced<T, R>(
+  items: readonly T[],
+  { signal }: Pick<InferenceJob, 'signal'>,
+  make: (item: T, pause: () => Promise<void>) => R | Promise<R>,
+): Promise<readonly R[]> {
   let since = performance.now();
-  return async () => {
+  const pause = async (): Promise<void> => {
     if (performance.now() - since >= LONGEST) {
       await nextTurn();
       since = performance.now();
     }
     if (signal.aborted) throw new JobStopped();
   };
+  const made: R[] = [];
+  for (const item of items) {
+    made.push(await make(item, pause));
+    await pause();
+  }
+  return made;
 }

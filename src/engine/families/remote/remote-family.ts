@@ -18,7 +18,7 @@ import {
   unhindered,
 } from '../family.ts';
 import { CallFailed, reasonOf } from './call-failed.ts';
-import { createPace } from './calls.ts';
+import { type InferenceJob, paced } from './calls.ts';
 import { type RemoteOptions, tokenizerOf } from './options.ts';
 import { cutProblem, measureServer, type ProfileOptions } from './profile.ts';
 import { type Connection, RemoteServer } from './remote-server.ts';
@@ -69,15 +69,11 @@ export async function createRemoteFamily<C extends Connection>(
   const keeps = dialect.keepsChoices && options.independent;
   const scorer = dialect.scorer({ server, tokenizer, keeps });
 
-  const readChoices = async (choices: readonly string[], signal: AbortSignal): Promise<readonly ReadChoice[]> => {
-    const pace = createPace(signal);
-    const read: ReadChoice[] = [];
-    for (const text of choices) {
-      read.push({ text, ids: await tokensOfChoice(tokenizer, text, limits.candidateTokens, pace) });
-      await pace();
-    }
-    return read;
-  };
+  const readChoices = (choices: readonly string[], call: InferenceJob): Promise<readonly ReadChoice[]> =>
+    paced(choices, call, async (text, pause) => ({
+      text,
+      ids: await tokensOfChoice(tokenizer, text, limits.candidateTokens, pause),
+    }));
 
   const decider: Family = {
     tokenizer,
@@ -86,7 +82,7 @@ export async function createRemoteFamily<C extends Connection>(
       server.attempt(control, async (call): Promise<FamilyScores> => {
         const length = choices.length * (premise.inputText.length + premise.instructionText.length);
         if (scorer.choiceReadsPremise && length > MAX_ROWS_LENGTH) throw new InputTooLong();
-        const read = await readChoices(choices, call.signal);
+        const read = await readChoices(choices, call);
         const scored = await scorer.logits(premise, read, call).catch((error: unknown) => {
           throw ofPremise(error);
         });
@@ -102,7 +98,7 @@ export async function createRemoteFamily<C extends Connection>(
         };
       }),
     prepare: (choices, control) =>
-      server.attempt(control, async (call) => scorer.prepare(await readChoices(choices, call.signal), call)),
+      server.attempt(control, async (call) => await scorer.prepare?.(await readChoices(choices, call), call)),
     async profile() {
       const measured: ProfileOptions = {
         scorer: dialect.scorer({ server, tokenizer, keeps: false }),

@@ -13,8 +13,8 @@ import { createSemaphore, type Semaphore } from './semaphore.ts';
 export interface Connection {
   /** Why the server cannot be asked now; undefined if it can. Never rejects. */
   readinessProblem(): Promise<string | undefined>;
-  /** How the server's description of its model differs from the package. Never rejects. */
-  modelProblems(): Promise<readonly string[]>;
+  /** How the server's description of its model differs from the package, if it gives one. Never rejects. */
+  modelProblems?(): Promise<readonly string[]>;
   /** Calls under way fail. */
   close(): void;
 }
@@ -96,7 +96,7 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
       this.#state = { kind: 'probing', connection };
       const problem = await connection.readinessProblem();
       if (problem !== undefined) return { problems: [problem], away: true };
-      return { problems: await connection.modelProblems(), away: false };
+      return { problems: (await connection.modelProblems?.()) ?? [], away: false };
     } catch (error) {
       return { problems: [reasonOf(error)], away: false };
     }

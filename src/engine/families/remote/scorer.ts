@@ -28,8 +28,8 @@ export interface Logits {
 export interface Scorer {
   /** Rejects with CallFailed. The choices are in code-unit order. */
   logits(premise: Premise, choices: readonly ReadChoice[], call: InferenceJob): Promise<Logits>;
-  /** Does in advance what depends on the choices alone. Rejects with CallFailed. */
-  prepare(choices: readonly ReadChoice[], call: InferenceJob): Promise<void>;
+  /** Does in advance what depends on the choices alone, if anything does. Rejects with CallFailed. */
+  prepare?(choices: readonly ReadChoice[], call: InferenceJob): Promise<void>;
   /** Whether a choice's row holds the premise. */
   readonly choiceReadsPremise: boolean;
   /** Its numbers hardly differ between texts, so they cannot show that a text was cut. */

@@ -4,15 +4,14 @@
  */
 import { copyFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import test from 'ava';
+import { GRPCInferenceService, ServerReadyRequestSchema } from '../../../../gen/inference/grpc_predict_v2_pb.ts';
 import type { CallOutcome } from '../../../../src/engine/engine.ts';
 import { unhindered } from '../../../../src/engine/families/family.ts';
 import { CallFailed } from '../../../../src/engine/families/remote/call-failed.ts';
-import {
-  createInferenceClient,
-  failureOf as grpcFailureOf,
-} from '../../../../src/engine/families/remote/grpc/client.ts';
+import { failureOf as grpcFailureOf, InferenceConnection } from '../../../../src/engine/families/remote/grpc/client.ts';
 import { failureOf as httpFailureOf } from '../../../../src/engine/families/remote/http/answers.ts';
 import { RemoteServer } from '../../../../src/engine/families/remote/remote-server.ts';
 import { readCredentials } from '../../../../src/engine/families/remote/server-options.ts';
@@ -24,7 +23,7 @@ import { writeInferencePackage } from '../../support/remote-packages.ts';
 
 /** A server that serves; it is told of each problem with it. */
 async function serving(unready: (problem: string) => void = () => {}) {
-  const connection = { readinessProblem: async () => undefined, modelProblems: async () => [], close() {} };
+  const connection = { readinessProblem: async () => undefined, close() {} };
   const bounds = { requests: 8, bytes: 1024, timeoutMs: 1000 };
   const open = async () => connection;
   const server = new RemoteServer({ open, bounds, unready: ([problem = '']) => unready(problem) });
@@ -114,6 +113,10 @@ const client = makeCertificate('client');
 const foreign = makeCertificate('foreign');
 const TLS = { cert: own.cert, key: own.key, ca: client.cert, requestCert: true, rejectUnauthorized: true };
 const SERVED = { graph: encoderGraph(), output: 'embedding', tls: TLS };
+const MODEL = {
+  ...{ model: 'm', version: '', inputs: [], bounds: { messageBytes: 65_536 } },
+  output: { name: 'embedding', datatype: 'FP32', shape: [-1, 1] },
+} as const;
 const PROOF = { certificate: client.certFile, key: client.keyFile };
 
 test.serial('a server is believed by its CA and its name, a client by its certificate', async (t) => {
@@ -122,9 +125,12 @@ test.serial('a server is believed by its CA and its name, a client by its certif
   const ready = async (tls: object | undefined, host = 'localhost'): Promise<boolean> => {
     const all = { ca: undefined, certificate: undefined, key: undefined, serverName: undefined };
     const files = await readCredentials(tls && { ...all, ...tls }, dirname(own.certFile));
-    const connection = createInferenceClient({ address: `${host}:${port}`, tls: files, messageBytes: 65_536 });
+    const at = { address: `${host}:${port}`, tls: undefined, token: undefined };
+    const connection = new InferenceConnection({ ...MODEL, server: at }, files, undefined);
+    const asked = create(ServerReadyRequestSchema);
     try {
-      return await connection.serverReady({ signal: new AbortController().signal, within: 20_000 });
+      const within = { signal: new AbortController().signal, within: 20_000 };
+      return (await connection.call(GRPCInferenceService.method.serverReady, asked, within)).ready;
     } catch {
       return false;
     } finally {

@@ -7,7 +7,7 @@
 import { type Checker, readOptions } from '../../../packages/manifest.ts';
 import type { Family, FamilyParts, Premise } from '../../family.ts';
 import { CallFailed, malformed } from '../call-failed.ts';
-import { type HttpConnection, openHttpConnection } from '../http/http-connection.ts';
+import { createHttpFamily, type Post } from '../http/http-connection.ts';
 import { finiteNumber, type JsonObject, listIn, objectOf, parseJson } from '../http/parse-json.ts';
 import {
   checkMentions,
@@ -18,36 +18,25 @@ import {
   readTurns,
   textsOf,
 } from '../options.ts';
-import { createRemoteFamily } from '../remote-family.ts';
-import type { RemoteServer } from '../remote-server.ts';
 import { type Logits, overTurns, type ReadChoice, type Scorer } from '../scorer.ts';
 import { type HttpServerOptions, readHttpServer } from '../server-options.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadChat(parts: FamilyParts): Promise<Family> {
   const options = readChatOptions(parts.options);
-  return await createRemoteFamily(parts, options, {
-    open: () => openHttpConnection(options, parts.folder),
-    keepsChoices: false,
-    scorer: (tools) => createChatScorer(tools.server, options),
-  });
+  return await createHttpFamily(parts, options, (post) => createChatScorer(post, options));
 }
 
 /** A scorer that makes one request for each order. */
-function createChatScorer(server: Pick<RemoteServer<HttpConnection>, 'call'>, options: ChatOptions): Scorer {
+function createChatScorer(post: Post, options: ChatOptions): Scorer {
   const read = options.scores === 'choice' ? choiceIn : letterLogitsIn;
   return {
     choiceReadsPremise: false,
     coarse: options.scores === 'choice',
     logits: (premise, choices, call) =>
-      overTurns(choices, options.rotations, call, async (turned, part) => {
-        const body = chatBody(premise, turned, options);
-        const size = { rows: turned.length, bytes: Buffer.byteLength(body) };
-        return await server.call(size, part, async (connection, terms) =>
-          read(await connection.post(body, terms), turned.length),
-        );
-      }),
-    async prepare() {},
+      overTurns(choices, options.rotations, call, (turned, part) =>
+        post(chatBody(premise, turned, options), turned.length, part, (answer) => read(answer, turned.length)),
+      ),
   };
 }
 

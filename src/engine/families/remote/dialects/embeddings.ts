@@ -5,30 +5,23 @@
 import { type Checker, readOptions } from '../../../packages/manifest.ts';
 import type { Family, FamilyParts } from '../../family.ts';
 import { malformed } from '../call-failed.ts';
-import { allTogether, batchesWithin, createPace, type InferenceJob } from '../calls.ts';
-import { type HttpConnection, openHttpConnection } from '../http/http-connection.ts';
+import { batchesWithin, type InferenceJob, inBatches, paced } from '../calls.ts';
+import { createHttpFamily, type Post } from '../http/http-connection.ts';
 import { finiteNumber, inOrder, listIn, objectOf } from '../http/parse-json.ts';
 import { fill, type RemoteOptions, readCuts, readRemoteOptions, readTemplate, textsOf } from '../options.ts';
-import { createRemoteFamily } from '../remote-family.ts';
-import type { RemoteServer } from '../remote-server.ts';
 import { type HttpServerOptions, readHttpServer } from '../server-options.ts';
 import { createVectorScorer, type RemoteEncoder } from '../vector-scorer.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadEmbeddings(parts: FamilyParts): Promise<Family> {
   const options = readEmbeddingsOptions(parts.options);
-  return await createRemoteFamily(parts, options, {
-    open: () => openHttpConnection(options, parts.folder),
-    keepsChoices: true,
-    scorer: (tools) => createVectorScorer(createTextEncoder(tools.server, options), options.jointWeight, tools.keeps),
-  });
+  const scorer = (post: Post, keeps: boolean) =>
+    createVectorScorer(createTextEncoder(post, options), options.jointWeight, keeps);
+  return await createHttpFamily(parts, options, scorer, true);
 }
 
 /** An encoder that makes the texts by the package's templates. */
-function createTextEncoder(
-  server: Pick<RemoteServer<HttpConnection>, 'call'>,
-  options: Omit<EmbeddingsOptions, 'server'>,
-): RemoteEncoder {
+function createTextEncoder(post: Post, options: EmbeddingsOptions): RemoteEncoder {
   const { bounds, jointWeight } = options;
   const premiseTemplates = [
     { template: options.input, weight: 1 - jointWeight },
@@ -36,31 +29,18 @@ function createTextEncoder(
   ].filter(({ weight }) => weight > 0);
 
   /** `texts` are strings written as JSON. */
-  const encode = async (texts: readonly string[], encoding: Encoding, call: InferenceJob) => {
+  const encode = (texts: readonly string[], encoding: Encoding, call: InferenceJob) => {
     const bytesOf = (place: number): number => Buffer.byteLength(texts[place] as string);
-    const vectors = new Array<Float64Array>(texts.length);
-    await allTogether(batchesWithin(texts.keys(), bytesOf, bounds), call, async (places, part) => {
-      const body = embeddingsBody(
-        places.map((place) => texts[place] as string),
-        encoding,
-      );
-      const size = { rows: places.length, bytes: Buffer.byteLength(body) };
-      const found = await server.call(size, part, async (connection, terms) =>
-        vectorsIn(await connection.post(body, terms), places.length, encoding),
-      );
-      for (const [i, place] of places.entries()) vectors[place] = found[i] as Float64Array;
+    return inBatches(batchesWithin(texts.keys(), bytesOf, bounds), call, (places, part) => {
+      const batch = places.map((place) => texts[place] as string);
+      const read = (answer: unknown) => vectorsIn(answer, batch.length, encoding);
+      return post(embeddingsBody(batch, encoding), batch.length, part, read);
     });
-    return vectors;
   };
 
   return {
     async choices(choices, call) {
-      const pace = createPace(call.signal);
-      const texts: string[] = [];
-      for (const choice of choices) {
-        texts.push(JSON.stringify(fill(options.choice, { choice })));
-        await pace();
-      }
+      const texts = await paced(choices, call, (choice) => JSON.stringify(fill(options.choice, { choice })));
       return await encode(texts, options.ofChoices, call);
     },
     premise: (premise, call) =>

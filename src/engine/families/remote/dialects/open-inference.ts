@@ -24,7 +24,7 @@
 import { type Checker, readOptions } from '../../../packages/manifest.ts';
 import type { TextTokenizer } from '../../../text/tokenizer.ts';
 import type { Family, FamilyParts } from '../../family.ts';
-import { allTogether, batchesWithin, createPace, type InferenceJob, type RequestBounds } from '../calls.ts';
+import { batchesWithin, type InferenceJob, inBatches, paced, type RequestBounds } from '../calls.ts';
 import { type InferenceConnection, openInferenceConnection } from '../grpc/client.ts';
 import {
   type InputTensor,
@@ -83,16 +83,10 @@ async function rowsOfChoices(
   rule: RowRule,
   texts: RowTexts,
   choices: readonly ReadChoice[],
-  { signal }: InferenceJob,
+  call: InferenceJob,
 ): Promise<readonly Row[]> {
-  const pace = createPace(signal);
   const known = new Map<string, readonly number[]>();
-  const rows: Row[] = [];
-  for (const choice of choices) {
-    rows.push(rowOf(rule, { ...texts, choice }, known));
-    await pace();
-  }
-  return rows;
+  return await paced(choices, call, (choice) => rowOf(rule, { ...texts, choice }, known));
 }
 
 /** For a server that reads a premise and a choice together, one row a choice, and returns a logit for the pair. */
@@ -109,7 +103,6 @@ function createLogitScorer(
       const logits = Float64Array.from(rows, (row) => at(row, column) - (minus === undefined ? 0 : at(row, minus)));
       return { logits, read: choices.length };
     },
-    async prepare() {},
   };
 }
 
@@ -125,14 +118,8 @@ function createRowEncoder(
   ].filter(({ weight }) => weight > 0);
   return {
     choices: async (choices, call) => await infer(await rowsOfChoices(rowOf, choice, {}, choices, call), call),
-    async premise(premise, call) {
-      const rows: Row[] = [];
-      for (const { rule } of rules) {
-        await createPace(call.signal)();
-        rows.push(rowOf(rule, textsOf(premise)));
-      }
-      return await infer(rows, call);
-    },
+    premise: async (premise, call) =>
+      await infer(await paced(rules, call, ({ rule }) => rowOf(rule, textsOf(premise))), call),
   };
 }
 
@@ -155,15 +142,12 @@ function createInferRows(
     });
   };
 
-  return async (rows, call) => {
-    const results = new Array<Float64Array>(rows.length);
-    await allTogether(batchesOf(rows, inputs, bounds), call, async (places, part) => {
+  return (rows, call) =>
+    inBatches(batchesOf(rows, inputs, bounds), call, async (places, part) => {
       const batch = places.map((place) => rows[place] as Row);
       const { values, width } = await inferBatch(batch, part);
-      for (const [i, place] of places.entries()) results[place] = values.subarray(i * width, (i + 1) * width);
+      return batch.map((_, i) => values.subarray(i * width, (i + 1) * width));
     });
-    return results;
-  };
 }
 
 /** The places of the rows in each request. The same rows always make the same requests. */

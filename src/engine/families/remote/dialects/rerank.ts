@@ -5,23 +5,17 @@
 import { type Checker, readOptions } from '../../../packages/manifest.ts';
 import type { Family, FamilyParts } from '../../family.ts';
 import { malformed } from '../call-failed.ts';
-import { allTogether, batchesWithin, createPace } from '../calls.ts';
-import { type HttpConnection, openHttpConnection } from '../http/http-connection.ts';
+import { batchesWithin, inBatches, paced } from '../calls.ts';
+import { createHttpFamily, type Post } from '../http/http-connection.ts';
 import { finiteNumber, inOrder, listIn, objectOf } from '../http/parse-json.ts';
 import { fill, type RemoteOptions, readCuts, readRemoteOptions, readTemplate, textsOf } from '../options.ts';
-import { createRemoteFamily } from '../remote-family.ts';
-import type { RemoteServer } from '../remote-server.ts';
 import type { Scorer } from '../scorer.ts';
 import { type HttpPaths, type HttpServerOptions, readHttpServer } from '../server-options.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadRerank(parts: FamilyParts): Promise<Family> {
   const options = readRerankOptions(parts.options);
-  return await createRemoteFamily(parts, options, {
-    open: () => openHttpConnection(options, parts.folder),
-    keepsChoices: false,
-    scorer: (tools) => createRerankScorer(tools.server, options),
-  });
+  return await createHttpFamily(parts, options, (post) => createRerankScorer(post, options));
 }
 
 /** The body of a request for the scores of all documents. `query` and `documents` are strings written as JSON. */
@@ -128,40 +122,28 @@ function optionsOf(fields: Checker): RerankOptions {
 
 /** A scorer that sends one pair of query and document for each choice. */
 function createRerankScorer(
-  server: Pick<RemoteServer<HttpConnection>, 'call'>,
+  post: Post,
   options: Pick<RerankOptions, 'shape' | 'model' | 'scores' | 'refuses' | 'query' | 'document' | 'bounds'>,
 ): Scorer {
   const { shape, scores: kind, bounds } = options;
   return {
     choiceReadsPremise: true,
     async logits(premise, choices, call) {
-      const pace = createPace(call.signal);
       const query = JSON.stringify(fill(options.query, textsOf(premise)));
-      const documents: string[] = [];
-      for (const choice of choices) {
-        documents.push(JSON.stringify(fill(options.document, textsOf(premise, choice))));
-        await pace();
-      }
+      const documents = await paced(choices, call, (choice) =>
+        JSON.stringify(fill(options.document, textsOf(premise, choice))),
+      );
       const bytesOf = (place: number): number => Buffer.byteLength(documents[place] as string);
       const room = Math.max(1, bounds.messageBytes - Buffer.byteLength(query));
       const batches = batchesWithin(documents.keys(), bytesOf, { rows: bounds.rows, messageBytes: room });
-      const scores = new Float64Array(choices.length);
-      await allTogether(batches, call, async (places, part) => {
-        const body = rerankBody(
-          query,
-          places.map((place) => documents[place] as string),
-          options,
-        );
-        const answer = await server.call(
-          { rows: places.length, bytes: Buffer.byteLength(body) },
-          part,
-          async (connection, terms) => scoresIn(await connection.post(body, terms), shape, places.length),
-        );
-        for (const [i, place] of places.entries()) scores[place] = answer[i] as number;
+      const found = await inBatches(batches, call, (places, part) => {
+        const batch = places.map((place) => documents[place] as string);
+        const body = rerankBody(query, batch, options);
+        return post(body, batch.length, part, (answer) => scoresIn(answer, shape, batch.length));
       });
+      const scores = Float64Array.from(found);
       return { logits: logitsOf(scores, kind), read: choices.length, doubt: doubtOf(scores, kind) };
     },
-    async prepare() {},
   };
 }
 

@@ -8,7 +8,7 @@
 import { type Checker, readOptions } from '../../../packages/manifest.ts';
 import type { Family, FamilyParts } from '../../family.ts';
 import { CallFailed, malformed } from '../call-failed.ts';
-import { type HttpConnection, openHttpConnection } from '../http/http-connection.ts';
+import { createHttpFamily, type Post } from '../http/http-connection.ts';
 import { finiteNumber, type JsonObject, listIn, objectOf } from '../http/parse-json.ts';
 import {
   fill,
@@ -20,24 +20,18 @@ import {
   type TextName,
   textsOf,
 } from '../options.ts';
-import { createRemoteFamily } from '../remote-family.ts';
-import type { RemoteServer } from '../remote-server.ts';
 import { overTurns, type Scorer } from '../scorer.ts';
 import { type HttpPaths, type HttpServerOptions, readHttpServer } from '../server-options.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadSystemOne(parts: FamilyParts): Promise<Family> {
   const options = readSystemOneOptions(parts.options);
-  return await createRemoteFamily(parts, options, {
-    open: () => openHttpConnection(options, parts.folder),
-    keepsChoices: false,
-    scorer: (tools) => createSystemOneScorer(tools.server, options),
-  });
+  return await createHttpFamily(parts, options, (post) => createSystemOneScorer(post, options));
 }
 
 /** A scorer that makes one request for each order; logits are the logarithms of the probabilities. */
 function createSystemOneScorer(
-  server: Pick<RemoteServer<HttpConnection>, 'call'>,
+  post: Post,
   options: Pick<SystemOneOptions, 'variant' | 'model' | 'permutations' | 'state' | 'instructions'>,
 ): Scorer {
   const { variant, model } = options;
@@ -48,14 +42,11 @@ function createSystemOneScorer(
       const question = { model, state: fill(options.state, texts), instructions: fill(options.instructions, texts) };
       return await overTurns(choices, options.permutations, call, async (turned, part) => {
         const names = turned.map(({ text }) => text);
-        const body = bodyOf({ ...question, choices: names }, variant);
-        const size = { rows: names.length, bytes: Buffer.byteLength(body) };
-        return await server.call(size, part, async (connection, terms) => ({
-          logits: logitsOf(probabilitiesIn(await connection.post(body, terms), names, variant)),
+        return await post(bodyOf({ ...question, choices: names }, variant), names.length, part, (answer) => ({
+          logits: logitsOf(probabilitiesIn(answer, names, variant)),
         }));
       });
     },
-    async prepare() {},
   };
 }
 

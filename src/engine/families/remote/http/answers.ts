@@ -1,7 +1,14 @@
 /** What the status of an answer means: to a request for scores, and to the question whether the server is ready. */
 import { type Blame, CallFailed, type TooLong } from '../call-failed.ts';
 import { withoutToken } from '../server-options.ts';
-import type { HttpAnswer } from './http-client.ts';
+
+/** What came back, whatever its status. */
+export interface HttpAnswer {
+  readonly status: number;
+  /** As the server wrote it. */
+  readonly retryAfter: string | undefined;
+  readonly body: Buffer;
+}
 
 /** The server, or a proxy before it, cannot take the request now. */
 const NOT_NOW: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
