@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls, Unread } from '../engine.ts';
-import { type ChoiceVectorCache, createChoiceVectorCache } from '../families/choice-vectors.ts';
+import { ChoiceVectorCache } from '../families/choice-vectors.ts';
 import {
   ChoiceTooLong,
   type Family,
@@ -63,7 +63,7 @@ export class LoadedModels {
     unready: (key: string, problems: readonly string[]) => void = () => {},
     cacheDir = '',
   ) {
-    this.#cache = createChoiceVectorCache(cacheBytes);
+    this.#cache = new ChoiceVectorCache(cacheBytes);
     this.#unready = unready;
     this.#cacheDir = cacheDir;
   }

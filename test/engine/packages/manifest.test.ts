@@ -5,7 +5,7 @@ import { mkdir, rename, symlink, unlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import test from 'ava';
-import { createChoiceVectorCache } from '../../../src/engine/families/choice-vectors.ts';
+import { ChoiceVectorCache } from '../../../src/engine/families/choice-vectors.ts';
 import { checkPackage, listPackages } from '../../../src/engine/package-tools/check.ts';
 import { readManifest } from '../../../src/engine/packages/manifest.ts';
 import { defaultRevision, type RevisionClaim, Revisions } from '../../../src/engine/packages/revisions.ts';
@@ -229,7 +229,7 @@ test('the list says of a cascade what follows from its steps', async (t) => {
 });
 
 test('the cache of choice vectors keeps its bound and what was used lately', (t) => {
-  const cache = createChoiceVectorCache(200_000);
+  const cache = new ChoiceVectorCache(200_000);
   const vectors = cache.of('a', '');
   const vector = new Float32Array(384);
   for (let i = 0; i < 1000; i++) {
