@@ -20,7 +20,7 @@
 import type { CostProfile } from '../cost-profile.ts';
 import { type Checker, readOptions } from '../packages/manifest.ts';
 import { softmax } from '../tempered.ts';
-import { createChoiceEncoder, createChoiceTokens } from './choice-encoder.ts';
+import { encodeChoices, tokensOfChoices } from './choice-encoder.ts';
 import { type Family, type FamilyParts, type RunControl, unhindered } from './family.ts';
 import { checkLength, createSentenceEncoder, type Pooling } from './sentence-encoder.ts';
 import { type EncoderOptions, measureCurve, readEncoderOptions } from './temperature.ts';
@@ -61,21 +61,25 @@ export async function loadBiEncoder(parts: FamilyParts): Promise<Family> {
     return mixed(await encode(framed(options, [input]), control), joint, jointWeight);
   };
 
-  const encodeChoices = createChoiceEncoder(createChoiceTokens(tokenizer, limits.candidateTokens), (ids, control) =>
-    encode(framed(options, [ids]), control),
-  );
+  const vectorsOf = (choices: readonly string[], control: RunControl) =>
+    encodeChoices(
+      choices,
+      control.vectors,
+      (missing) => tokensOfChoices(tokenizer, missing, limits.candidateTokens, control),
+      (ids) => encode(framed(options, [ids]), control),
+    );
 
   return {
     tokenizer,
     async score({ input, instruction }, choices, control) {
-      const { vectors: encodedChoices, ...reading } = await encodeChoices(choices, control);
+      const { vectors: encodedChoices, ...reading } = await vectorsOf(choices, control);
       const premise = await encodePremise(input, instruction, control);
       const temperature = options.temperature(choices.length);
       const logits = Float64Array.from(encodedChoices, (vector) => dot(premise, vector) / temperature);
       return { probabilities: softmax(logits), vector: premise, ...reading };
     },
     async prepare(choices, control) {
-      await encodeChoices(choices, control);
+      await vectorsOf(choices, control);
     },
     async profile(): Promise<CostProfile> {
       const ids = (tokens: number): number[] => new Array<number>(tokens).fill(options.sep);

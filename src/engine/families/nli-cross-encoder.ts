@@ -5,8 +5,8 @@
  * options: { "graph", "tokenizer": file names, "hypothesis": a text with `{choice}` in it and perhaps `{instruction}`,
  *   "entailment": and, optionally, "contradiction": places in the output, "temperature": see temperature.ts,
  *   "special_tokens": { "cls", "sep" } }
- * graph: `input_ids`, and `attention_mask` and `token_type_ids` if it has them, int64 [1, tokens] → `logits`
- * float32 [1, classes].
+ * graph: `input_ids`, and `attention_mask`, `token_type_ids` and `position_ids` if it has them, int64 [1, tokens] →
+ * `logits` float32 [1, classes].
  *
  * Without `{instruction}` in the hypothesis the instruction is not read.
  */
@@ -14,9 +14,9 @@ import type { CostProfile } from '../cost-profile.ts';
 import { type Checker, readOptions } from '../packages/manifest.ts';
 import { softmax } from '../tempered.ts';
 import { boundedTokens } from '../text/bounded-tokens.ts';
-import { createChoiceTokens, meanTokens } from './choice-encoder.ts';
-import type { Family, FamilyParts, Graph, RunControl, Tensor } from './family.ts';
-import { checkLength } from './sentence-encoder.ts';
+import { meanTokens, tokensOfChoices } from './choice-encoder.ts';
+import type { Family, FamilyParts, Graph, RunControl } from './family.ts';
+import { checkLength, feedsOf } from './sentence-encoder.ts';
 import { type EncoderOptions, measureCurve, readEncoderOptions } from './temperature.ts';
 
 interface Options extends EncoderOptions {
@@ -36,7 +36,8 @@ export async function loadNliCrossEncoder(parts: FamilyParts): Promise<Family> {
   const graph = await parts.graph(options.graph);
 
   const entailment = createEntailment(graph, options);
-  const readChoices = createChoiceTokens(tokenizer, limits.candidateTokens);
+  const readChoices = (choices: readonly string[], control: RunControl) =>
+    tokensOfChoices(tokenizer, choices, limits.candidateTokens, control);
 
   /**
    * The tokens of each choice's hypothesis. A long instruction is read once, apart from the choices, and not once for
@@ -105,19 +106,7 @@ function createEntailment(graph: Graph, options: Options): Entailment {
   return async (input, hypothesis) => {
     const { cls, sep } = options;
     const ids = BigInt64Array.from([cls, ...input, sep, ...hypothesis, sep], BigInt);
-    const dims = [1, ids.length];
-    const values: Readonly<Record<string, () => BigInt64Array>> = {
-      input_ids: () => ids,
-      attention_mask: () => new BigInt64Array(ids.length).fill(1n),
-      token_type_ids: () => new BigInt64Array(ids.length).fill(1n, input.length + 2),
-    };
-    const feeds: Record<string, Tensor> = {};
-    for (const name of graph.inputs) {
-      const value = values[name];
-      if (value === undefined) throw new Error(`the graph has an input "${name}", which this family does not know`);
-      feeds[name] = { data: value(), dims };
-    }
-    const { logits } = await graph.run(feeds);
+    const { logits } = await graph.run(feedsOf(graph, ids, input.length + 2));
     const entailed = logits?.data[options.entailment];
     const contradicted = options.contradiction === undefined ? 0 : logits?.data[options.contradiction];
     if (typeof entailed !== 'number' || typeof contradicted !== 'number') {

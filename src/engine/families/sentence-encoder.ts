@@ -23,13 +23,27 @@ export interface EncoderOutput {
 /** The vector of a sequence. Throws JobStopped. */
 export type SentenceEncoder = (ids: BigInt64Array, control: Pick<RunControl, 'checkpoint'>) => Promise<Float32Array>;
 
-/** What each input holds. A run has one sequence, so nothing is masked, and all its tokens are of one segment. */
-const INPUTS: Readonly<Record<string, (ids: BigInt64Array) => BigInt64Array>> = {
+/** What each input holds. A run has one sequence, so nothing is masked. */
+const INPUTS: Readonly<Record<string, (ids: BigInt64Array, typesFrom: number) => BigInt64Array>> = {
   input_ids: (ids) => ids,
   attention_mask: ({ length }) => new BigInt64Array(length).fill(1n),
-  token_type_ids: ({ length }) => new BigInt64Array(length),
+  token_type_ids: ({ length }, typesFrom) => new BigInt64Array(length).fill(1n, typesFrom),
   position_ids: ({ length }) => BigInt64Array.from({ length }, (_, place) => BigInt(place)),
 };
+
+/**
+ * The inputs of a run over one sequence, of which token type 1 begins at `typesFrom`, if anywhere. Throws Error if the
+ * graph has an input that is not known.
+ */
+export function feedsOf(graph: Graph, ids: BigInt64Array, typesFrom = ids.length): Readonly<Record<string, Tensor>> {
+  const feeds: Record<string, Tensor> = {};
+  for (const name of graph.inputs) {
+    const values = INPUTS[name];
+    if (values === undefined) throw new Error(`the graph has an input "${name}", which this family does not know`);
+    feeds[name] = { data: values(ids, typesFrom), dims: [1, ids.length] };
+  }
+  return feeds;
+}
 
 /** An encoder over a graph. Throws InvalidOptions if the graph has other inputs or lacks this output. */
 export function createSentenceEncoder(graph: Graph, { pooling, output, normalise }: EncoderOutput): SentenceEncoder {
@@ -49,12 +63,7 @@ export function createSentenceEncoder(graph: Graph, { pooling, output, normalise
 
   return async (ids, control) => {
     control.checkpoint();
-    const feeds: Record<string, Tensor> = {};
-    for (const name of graph.inputs) {
-      const values = INPUTS[name]?.(ids);
-      if (values !== undefined) feeds[name] = { data: values, dims: [1, ids.length] };
-    }
-    const found = (await graph.run(feeds))[output];
+    const found = (await graph.run(feedsOf(graph, ids)))[output];
     if (!(found?.data instanceof Float32Array)) throw new Error(`the graph's output "${output}" is not float32`);
     const vector = pooled(found.data, found.dims, pooling, ids.length);
     if (!normalise) return vector;

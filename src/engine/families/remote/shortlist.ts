@@ -10,7 +10,7 @@
  */
 import type { ModelLimits } from '../../engine.ts';
 import { type Checker, FAMILY_NAMES, type FamilyName, isLocal, limitsOf } from '../../packages/manifest.ts';
-import { createChoiceTokens } from '../choice-encoder.ts';
+import { tokensOfChoices } from '../choice-encoder.ts';
 import {
   type Family,
   type FamilyParts,
@@ -59,7 +59,8 @@ function createShortlisted(
   };
   // The server reads only the best choices, yet whether a choice is too long must not depend on the text: all are
   // checked.
-  const checkChoices = createChoiceTokens(decider.tokenizer, parts.limits.candidateTokens);
+  const checkChoices = (choices: readonly string[], control: RunControl) =>
+    tokensOfChoices(decider.tokenizer, choices, parts.limits.candidateTokens, control);
 
   const scoreAll = async (
     { inputText: input, instructionText: instruction }: Premise,

@@ -136,7 +136,10 @@ export function residualsAmong(
 }
 
 /** Share of choices, as token ids, that have one of the `known` words. */
-export function stepsAmong(choices: readonly (readonly number[])[], known: readonly (readonly number[])[]): number {
+export function scaleStepsAmong(
+  choices: readonly (readonly number[])[],
+  known: readonly (readonly number[])[],
+): number {
   const text = (ids: readonly number[]): string => ` ${ids.join(' ')} `;
   const words = known.map(text);
   return choices.map(text).filter((choice) => words.some((word) => choice.includes(word))).length / choices.length;

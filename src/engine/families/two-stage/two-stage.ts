@@ -8,10 +8,10 @@ import { softmax } from '../../tempered.ts';
 import { boundedTokens } from '../../text/bounded-tokens.ts';
 import { createRewritingReader } from '../../text/readers.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
-import { type ChoiceEncoder, createChoiceEncoder, createChoiceTokens } from '../choice-encoder.ts';
+import { type EncodedChoices, encodeChoices, tokensOfChoices } from '../choice-encoder.ts';
 import type { Family, FamilyParts, FamilyScores, Premise, RunControl } from '../family.ts';
 import { dot, middle } from '../vectors.ts';
-import { createTextRules, type Finder, readFinder, readSymbols, type TextRules } from './finder.ts';
+import { type Finder, plainText, readFinder, readSymbols, wordsOf } from './finder.ts';
 import { readTwoStageOptions, type TwoStageOptions } from './options.ts';
 import { FRAME_TOKENS, type Ids } from './packs.ts';
 import { measureTwoStage } from './profile.ts';
@@ -21,11 +21,11 @@ import {
   leaningOf,
   type RequestFacts,
   residualsAmong,
+  scaleStepsAmong,
   stackLogits,
-  stepsAmong,
   verdictsAmong,
 } from './stack.ts';
-import { createStageA, createStageB, type StageA, type StageB } from './stages.ts';
+import { StageA, StageB } from './stages.ts';
 import {
   fitsOneWindow,
   highest,
@@ -56,45 +56,36 @@ interface TwoStageParts {
   readonly options: TwoStageOptions;
   readonly limits: FamilyParts['limits'];
   readonly tokenizer: TextTokenizer;
-  readonly rules: TextRules;
   readonly relevanceOf: Finder;
   readonly stageA: StageA;
   readonly stageB: StageB;
-  dispose(): Promise<void>;
 }
 
 /** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
 export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
   const options = readTwoStageOptions(parts.options);
   const words = await parts.tokenizer(options.tokenizer);
-  const rules = createTextRules(readSymbols(await parts.json(options.symbols)));
+  const symbols = readSymbols(await parts.json(options.symbols));
   const relevanceOf = readFinder(await parts.json(options.windows.finder));
-  const graphA = await parts.graph(options.stageA);
+  const stageA = new StageA(await parts.graph(options.stageA), options.special);
   const graphB = await parts.graph(options.stageB, options.stageBWeights);
   return new TwoStage({
     options,
     limits: parts.limits,
     tokenizer: {
-      ids: (text) => words.ids(rules.plain(text)),
-      reader: () => createRewritingReader(words.reader(), rules.plain),
+      ids: (text) => words.ids(plainText(text, symbols)),
+      reader: () => createRewritingReader(words.reader(), (text) => plainText(text, symbols)),
       unreadShare: words.unreadShare,
     },
-    rules,
     relevanceOf,
-    stageA: createStageA(graphA, options.special),
-    stageB: createStageB(graphB, options.special, options.packTokens),
-    async dispose() {
-      await graphA.dispose();
-      await graphB.dispose();
-    },
+    stageA,
+    stageB: new StageB(graphB, options.special, options.packTokens),
   });
 }
 
 class TwoStage implements Family {
   readonly tokenizer: TextTokenizer;
   readonly #parts: TwoStageParts;
-  readonly #readChoices: (choices: readonly string[], control: RunControl) => Promise<readonly Ids[]>;
-  readonly #encodeChoices: ChoiceEncoder;
   /** Tokens of the words that the rule knows. */
   readonly #verdicts: readonly Ids[];
   readonly #negation: Ids;
@@ -102,14 +93,9 @@ class TwoStage implements Family {
   readonly #steps: readonly Ids[];
 
   constructor(parts: TwoStageParts) {
-    const { tokenizer, limits, rules, options, stageA } = parts;
+    const { tokenizer, options } = parts;
     this.tokenizer = tokenizer;
     this.#parts = parts;
-    const readChoices = createChoiceTokens(tokenizer, limits.candidateTokens, rules.words);
-    // A choice without any token is read as one unknown token.
-    this.#readChoices = async (choices, control) =>
-      (await readChoices(choices, control)).map((ids) => (ids.length > 0 ? ids : [options.special.unk]));
-    this.#encodeChoices = createChoiceEncoder(this.#readChoices, stageA.encode);
     this.#verdicts = options.stack.verdicts.map((word) => tokenizer.ids(word));
     this.#negation = tokenizer.ids(options.stack.negation);
     this.#residuals = options.stack.residuals.map((words) => tokenizer.ids(words));
@@ -154,7 +140,24 @@ class TwoStage implements Family {
   }
 
   async dispose(): Promise<void> {
-    await this.#parts.dispose();
+    await this.#parts.stageA.dispose();
+    await this.#parts.stageB.dispose();
+  }
+
+  async #readChoices(choices: readonly string[], control: RunControl): Promise<readonly Ids[]> {
+    const { tokenizer, limits, options } = this.#parts;
+    const read = await tokensOfChoices(tokenizer, choices, limits.candidateTokens, control, wordsOf);
+    // A choice without any token is read as one unknown token.
+    return read.map((ids) => (ids.length > 0 ? ids : [options.special.unk]));
+  }
+
+  #encodeChoices(choices: readonly string[], control: RunControl): Promise<EncodedChoices> {
+    return encodeChoices(
+      choices,
+      control.vectors,
+      (missing) => this.#readChoices(missing, control),
+      (ids) => this.#parts.stageA.encode(ids, control),
+    );
   }
 
   /** The windows of a premise: one if it fits. */
@@ -224,7 +227,7 @@ class TwoStage implements Family {
       optionTokens: blocks.reduce((sum, block) => sum + block.length, 0) / blocks.length,
       verdicts: this.#verdicts.length === 0 ? 0 : verdictsAmong(blocks, this.#verdicts, this.#negation),
       residual: residualsAmong(blocks, this.#residuals).includes(true),
-      steps: stepsAmong(blocks, this.#steps),
+      steps: this.#steps.length === 0 ? 0 : scaleStepsAmong(blocks, this.#steps),
     };
   }
 

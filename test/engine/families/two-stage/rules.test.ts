@@ -1,6 +1,6 @@
 /** The rules of the two-stage family, one by one. */
 import test from 'ava';
-import { createTextRules, readFinder } from '../../../../src/engine/families/two-stage/finder.ts';
+import { plainText, readFinder, wordsOf } from '../../../../src/engine/families/two-stage/finder.ts';
 import { packFeeds, splitOptions } from '../../../../src/engine/families/two-stage/packs.ts';
 import {
   closenessOf,
@@ -8,8 +8,8 @@ import {
   leaningOf,
   residualsAmong,
   type StackRule,
+  scaleStepsAmong,
   stackLogits,
-  stepsAmong,
   verdictsAmong,
 } from '../../../../src/engine/families/two-stage/stack.ts';
 import {
@@ -21,20 +21,18 @@ import {
 } from '../../../../src/engine/families/two-stage/windows.ts';
 import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 
-const rules = createTextRules(
-  new Map([
-    ['😀', ' grinning face '],
-    ['\u200d', ''],
-    ['🇫', 'f'],
-    ['🇷', 'r'],
-    ['€', ' euro sign '],
-  ]),
-);
+const SYMBOLS = new Map([
+  ['😀', ' grinning face '],
+  ['\u200d', ''],
+  ['🇫', 'f'],
+  ['🇷', 'r'],
+  ['€', ' euro sign '],
+]);
 
 test('texts are read with their symbols by name', (t) => {
-  t.is(rules.plain('plain_text stays asIs'), 'plain_text stays asIs');
-  t.is(rules.plain('I love it 😀'), 'I love it  grinning face ');
-  t.is(rules.plain('🇫🇷 a\u200db 5€ é'), 'fr ab 5 euro sign  é');
+  t.is(plainText('plain_text stays asIs', SYMBOLS), 'plain_text stays asIs');
+  t.is(plainText('I love it 😀', SYMBOLS), 'I love it  grinning face ');
+  t.is(plainText('🇫🇷 a\u200db 5€ é', SYMBOLS), 'fr ab 5 euro sign  é');
 });
 
 const CHOICES: readonly (readonly [choice: string, read: string])[] = [
@@ -65,7 +63,7 @@ const CHOICES: readonly (readonly [choice: string, read: string])[] = [
 ];
 for (const [choice, read] of CHOICES) {
   test(`a choice is read as words: ${choice}`, (t) => {
-    t.is(rules.plain(rules.words(choice)), read);
+    t.is(plainText(wordsOf(choice), SYMBOLS), read);
   });
 }
 
@@ -223,8 +221,8 @@ test('verdicts are known words, and choices beside their own negation; a residua
 
 test('a choice is a step if the tokens of a known word are among its own, one after the other', (t) => {
   const known = [[1], [2, 3]];
-  t.is(stepsAmong([[1], [4, 2, 3], [2, 4, 3], [12]], known), 0.5);
-  t.is(stepsAmong([[1]], []), 0);
+  t.is(scaleStepsAmong([[1], [4, 2, 3], [2, 4, 3], [12]], known), 0.5);
+  t.is(scaleStepsAmong([[1]], []), 0);
 });
 
 test('what a question leans to is what it gives one choice more than the others without a text', (t) => {

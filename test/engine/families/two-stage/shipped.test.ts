@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { createTextRules, readSymbols } from '../../../../src/engine/families/two-stage/finder.ts';
+import { plainText, readSymbols, wordsOf } from '../../../../src/engine/families/two-stage/finder.ts';
 import { readTwoStageOptions } from '../../../../src/engine/families/two-stage/options.ts';
 import { packFeeds } from '../../../../src/engine/families/two-stage/packs.ts';
 import { loadTokenizer } from '../../../../src/engine/text/tokenizer.ts';
@@ -66,23 +66,23 @@ test('there are packages to hold to their cases', (t) => {
 for (const [index, { id, revision, options }] of packages.entries()) {
   const folder = join(shippedModels, id, revision);
   const { special } = readTwoStageOptions(options);
-  const rules = createTextRules(readSymbols(json(folder, 'symbols.json')));
-  const plainIds = (text: string) => readers[index]?.ids(rules.plain(text)) ?? [];
+  const symbols = readSymbols(json(folder, 'symbols.json'));
+  const plainIds = (text: string) => readers[index]?.ids(plainText(text, symbols)) ?? [];
   const choiceIds = (choice: string) => {
-    const ids = plainIds(rules.words(choice));
+    const ids = plainIds(wordsOf(choice));
     return ids.length > 0 ? ids : [special.unk];
   };
 
   const texts = golden<{ plain: readonly ReadText[]; choice: readonly ReadText[] }>(id, 'texts');
   for (const { text, read, ids } of texts.plain) {
     test(`${id} reads a text as in Python: ${JSON.stringify(text)}`, (t) => {
-      t.is(rules.plain(text), read);
+      t.is(plainText(text, symbols), read);
       t.deepEqual(plainIds(text), ids);
     });
   }
   for (const { text, read, ids } of texts.choice) {
     test(`${id} reads a choice as in Python: ${JSON.stringify(text)}`, (t) => {
-      t.is(rules.plain(rules.words(text)), read);
+      t.is(plainText(wordsOf(text), symbols), read);
       t.deepEqual(choiceIds(text), ids);
     });
   }
