@@ -2,9 +2,9 @@
 import type { Engine } from './engine.ts';
 import { type EngineOptions, type EngineSettings, engineSettings } from './options.ts';
 import { Revisions } from './packages/revisions.ts';
-import { createPackageWatch, type FoundPackage } from './packages/scan.ts';
-import { createSelection } from './packages/selection.ts';
-import { straysOf, withAddress } from './packages/servers.ts';
+import { PackageWatch } from './packages/scan.ts';
+import { selected, strangers, straysOf } from './packages/selection.ts';
+import { withAddress } from './packages/servers.ts';
 import { Cascades } from './pool/cascades.ts';
 import { EngineGroups } from './pool/engine-groups.ts';
 import { tidyCache } from './worker/cache.ts';
@@ -27,14 +27,16 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   });
   const groups = new EngineGroups(settings, revisions);
   const cascades = new Cascades(revisions, groups);
-  const reportStrays = createStrayReport(settings);
-  const select = createSelection(settings.models, settings.logger);
-  const watch = createPackageWatch(settings, (packages) => {
-    reportStrays(packages);
-    revisions.apply(select(packages).map((found) => withAddress(found, settings.inferenceServers)));
+  const { models, inferenceServers } = settings;
+  const missing = new Notice(settings, 'there is no package of models that are to be served');
+  const strays = new Notice(settings, 'an address of an inference server is set for a model that has none');
+  const watch = new PackageWatch(settings, (packages) => {
+    missing.note(strangers(models, packages));
+    strays.note(straysOf(inferenceServers, packages));
+    revisions.apply(selected(models, packages).map((found) => withAddress(found, inferenceServers)));
     groups.rollOut();
   });
-  await watch.scanned;
+  await watch.scan();
   if (settings.cacheDir !== '') await tidyCache(settings.cacheDir);
   groups.start();
   /** Whether the start is over; models that are added later do not undo it. */
@@ -66,7 +68,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     ready: () => hasBegun() && groups.all.some((group) => group.ready()),
     stats: () => groups.stats(),
     reload() {
-      watch.scan();
+      void watch.scan();
       for (const group of groups.all) group.retry();
     },
     async close() {
@@ -77,14 +79,19 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
   };
 }
 
-/** Logs the names in the operator's addresses that no remote package has, once as long as they stay the same. */
-function createStrayReport({ inferenceServers, logger }: EngineSettings): (found: readonly FoundPackage[]) => void {
-  let told = '';
-  return (packages) => {
-    const models = straysOf(inferenceServers, packages);
-    if (models.join() === told) return;
-    told = models.join();
-    if (models.length === 0) return;
-    logger.warn({ models }, 'an address of an inference server is set for a model that has none');
-  };
+/** Warns of models, once as long as they stay the same. */
+class Notice {
+  readonly #logger: EngineSettings['logger'];
+  readonly #message: string;
+  #told = '';
+
+  constructor({ logger }: Pick<EngineSettings, 'logger'>, message: string) {
+    this.#logger = logger;
+    this.#message = message;
+  }
+
+  note(models: readonly string[]): void {
+    if (models.length > 0 && models.join() !== this.#told) this.#logger.warn({ models }, this.#message);
+    this.#told = models.join();
+  }
 }

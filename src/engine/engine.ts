@@ -54,29 +54,42 @@ export interface AnsweringStep {
   readonly away: readonly string[];
 }
 
+/** A decision that was made. */
+export interface Scored {
+  readonly kind: 'scored';
+  /** In the order of `choices`; each in (0, 1), summing to 1 within rounding. */
+  readonly probabilities: Float64Array;
+  /** The model's vector of the text, of length 1, if the job asks for it and the model's family has one. */
+  readonly vector?: Float32Array | undefined;
+  readonly inputTokens: number;
+  /** Left out by models that cannot tell. */
+  readonly unread?: Unread | undefined;
+  readonly timings: JobTimings;
+  /** Of a cascade alone. */
+  readonly step?: AnsweringStep | undefined;
+}
+
+/** Counting stops early on very long texts: `atLeast` then says that `tokens` is a lower bound. */
+export interface LongInput {
+  readonly kind: 'input_too_long';
+  readonly tokens: number;
+  readonly limit: number;
+  readonly atLeast: boolean;
+}
+
+/** A choice has more tokens than the model takes. */
+export interface LongChoice {
+  readonly kind: 'choice_too_long';
+  readonly choice: string;
+  readonly tokens: number;
+  readonly limit: number;
+}
+
 /** The outcome of a job that ran. Failures are thrown, see errors.ts. */
-export type ScoreOutcome =
-  | {
-      readonly kind: 'scored';
-      /** In the order of `choices`; each in (0, 1), summing to 1 within rounding. */
-      readonly probabilities: Float64Array;
-      /** The model's vector of the text, of length 1, if the job asks for it and the model's family has one. */
-      readonly vector?: Float32Array | undefined;
-      readonly inputTokens: number;
-      /** Left out by models that cannot tell. */
-      readonly unread?: Unread | undefined;
-      readonly timings: JobTimings;
-      /** Of a cascade alone. */
-      readonly step?: AnsweringStep | undefined;
-    }
-  /** Counting stops early on very long texts: `atLeast` then says that `tokens` is a lower bound. */
-  | { readonly kind: 'input_too_long'; readonly tokens: number; readonly limit: number; readonly atLeast: boolean }
-  | { readonly kind: 'choice_too_long'; readonly choice: string; readonly tokens: number; readonly limit: number };
+export type ScoreOutcome = Scored | LongInput | LongChoice;
 
 /** The outcome of checking and encoding a catalog's choices in every engine. */
-export type PrepareOutcome =
-  | { readonly kind: 'prepared' }
-  | { readonly kind: 'choice_too_long'; readonly choice: string; readonly tokens: number; readonly limit: number };
+export type PrepareOutcome = { readonly kind: 'prepared' } | LongChoice;
 
 /** The most that one decision of a model may hold. */
 export interface ModelLimits {

@@ -76,6 +76,11 @@ export function retryAfterOf(milliseconds: number): number {
   return Math.max(1, Math.ceil(milliseconds / 1000));
 }
 
+/** What the system calls an error, or its message where it is another's. */
+export function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? messageOf(error);
+}
+
 /** The message of something that was thrown: the error's, or the value itself as text. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -36,6 +36,16 @@ export function softmax(logits: Float64Array): Float64Array {
   return probabilities;
 }
 
+/**
+ * The probabilities, with the mass of those at `places` shared out as `within` says: what knows only some of the choices
+ * decides among these. The same object.
+ */
+export function sharedOut(probabilities: Float64Array, places: readonly number[], within: Float64Array): Float64Array {
+  const mass = places.reduce((sum, place) => sum + (probabilities[place] as number), 0);
+  for (const [i, place] of places.entries()) probabilities[place] = mass * (within[i] as number);
+  return probabilities;
+}
+
 /** ln p, bounded: no probability that callers see is lower, and no model that says 0 overrules all others. */
 export function logOf(probability: number): number {
   return Math.log(Math.max(1e-6, probability));

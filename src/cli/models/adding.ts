@@ -2,9 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { type AddRequest, addRemote } from '../../engine/package-tools/add-remote.ts';
-import { isObject } from '../../engine/package-tools/pack.ts';
 import { SERVER_NAMES } from '../../engine/package-tools/presets.ts';
-import { DIALECT_NAMES } from '../../engine/packages/manifest.ts';
+import { DIALECT_NAMES, isObject } from '../../engine/packages/manifest.ts';
 import { SILENT_LOG } from '../../stores/stores.ts';
 import { readArguments, urlFrom } from '../arguments.ts';
 import { type Command, flag, option, type Terminal, UsageError } from '../command.ts';

@@ -121,10 +121,7 @@ function createEntailment(graph: Graph, options: Options): Entailment {
  * it is.
  */
 export function fillTemplate(template: string, values: Readonly<Record<'choice' | 'instruction', string>>): string {
-  return template
-    .split(/(\{choice\}|\{instruction\})/)
-    .map((part) => (part === '{choice}' ? values.choice : part === '{instruction}' ? values.instruction : part))
-    .join('');
+  return template.replaceAll(/\{(choice|instruction)\}/g, (_, name: keyof typeof values) => values[name]);
 }
 
 function optionsOf(fields: Checker): Options {

@@ -1,23 +1,16 @@
 /** Reads a premise: tokenises instruction and input, and counts the tokens against the model's limit. */
+import type { LongInput, ScoreJob } from '../engine.ts';
 import { boundedTokens, COUNTING_FACTOR } from '../text/bounded-tokens.ts';
 import type { TextTokenizer } from '../text/tokenizer.ts';
 import type { Premise, RunControl } from './family.ts';
 
-/** The texts of a premise. */
-export interface PremiseTexts {
-  readonly input: string;
-  readonly instruction: string;
-}
-
 /** A premise within the limit, or what to tell its caller. */
-export type PremiseReading =
-  | { readonly kind: 'read'; readonly premise: Premise }
-  | { readonly kind: 'input_too_long'; readonly tokens: number; readonly limit: number; readonly atLeast: boolean };
+export type PremiseReading = { readonly kind: 'read'; readonly premise: Premise } | LongInput;
 
 /** Tokenises both texts, in pieces where they are long. Throws JobStopped. */
 export async function readPremise(
   tokenizer: TextTokenizer,
-  { input, instruction }: PremiseTexts,
+  { input, instruction }: Pick<ScoreJob, 'input' | 'instruction'>,
   limit: number,
   { pause }: Pick<RunControl, 'pause'>,
 ): Promise<PremiseReading> {

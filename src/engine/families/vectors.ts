@@ -24,11 +24,17 @@ function lengthOf(vector: Float64Array): number {
   return Math.sqrt(square);
 }
 
-/** The mean of vectors of one width, at length 1. */
-export function middle(vectors: readonly Float32Array[]): Float32Array {
+/** The sum of vectors of one width. */
+export function sumOf(vectors: readonly Float32Array[]): Float64Array {
   const sum = new Float64Array(vectors[0]?.length ?? 0);
   for (const vector of vectors)
     for (let i = 0; i < sum.length; i++) sum[i] = (sum[i] as number) + (vector[i] as number);
+  return sum;
+}
+
+/** The mean of vectors of one width, at length 1. */
+export function middle(vectors: readonly Float32Array[]): Float32Array {
+  const sum = sumOf(vectors);
   return normalised(sum) ?? Float32Array.from(sum);
 }
 
@@ -45,4 +51,12 @@ export function dot(a: Float32Array, b: Float32Array): number {
   }
   for (let i = whole; i < a.length; i++) s0 += (a[i] as number) * (b[i] as number);
   return s0 + s1 + (s2 + s3);
+}
+
+/** The places of the `most` highest values, in ascending order; of equal ones the first. */
+export function highest(values: ArrayLike<number>, most: number): readonly number[] {
+  return Array.from(values, (_, i) => i)
+    .sort((a, b) => (values[b] as number) - (values[a] as number) || a - b)
+    .slice(0, most)
+    .sort((a, b) => a - b);
 }

@@ -6,16 +6,22 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ModelLimits } from '../engine.ts';
 import { messageOf } from '../errors.ts';
-import type { JsonObject } from '../families/remote/http/parse-json.ts';
 import type { EngineLogger } from '../options.ts';
 import { packageNamed } from '../packages/cascade.ts';
-import { type Canary, type DialectName, isLocal, type Manifest } from '../packages/manifest.ts';
+import {
+  type Canary,
+  type DialectName,
+  isLocal,
+  isObject,
+  type JsonObject,
+  type Manifest,
+} from '../packages/manifest.ts';
 import { readPackage } from '../packages/scan.ts';
 import { clearTokenAddress } from '../packages/servers.ts';
 import { verifyFiles } from '../packages/verify.ts';
 import { listPackages, type PackageSpeed } from './check.ts';
-import { isObject, laidOver, USUAL_CANARY } from './pack.ts';
-import { exists, newFolder, type PackagePlace, placePackage, writeManifest } from './place-package.ts';
+import { laidOver, USUAL_CANARY } from './pack.ts';
+import { copyThose, newFolder, type PackagePlace, placePackage, writeManifest } from './place-package.ts';
 import { bareTokenizer, plainTokenizer } from './plain-tokenizer.ts';
 import { type Asked, askedAs, type ServerName } from './presets.ts';
 
@@ -237,13 +243,11 @@ async function copyShortlist({ folder: from, manifest }: LocalPackage, folder: s
   const names = [...manifest.files.keys()];
   if (names.includes(TOKENIZER)) throw new Error(`--shortlist: the package has a file ${TOKENIZER}, too`);
   for (const name of names) await copyFile(join(from, name), join(folder, name));
-  for (const [name, as] of [
+  await copyThose(from, folder, [
     ['LICENSE', 'LICENSE'],
     ['NOTICE', 'NOTICE'],
     ['MODEL_CARD.md', 'SHORTLIST_CARD.md'],
-  ] as const) {
-    if (await exists(join(from, name))) await copyFile(join(from, name), join(folder, as));
-  }
+  ]);
   return names;
 }
 

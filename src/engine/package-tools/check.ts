@@ -4,15 +4,15 @@
  */
 import { join } from 'node:path';
 import { costAt } from '../cost-profile.ts';
-import { jobCost } from '../job-cost.ts';
+import { jobCost, worstCost } from '../job-cost.ts';
 import { type EngineOptions, engineSettings } from '../options.ts';
 import { commonLanguages, narrowest, stepsAmong } from '../packages/cascade.ts';
 import { type FamilyName, isRemote } from '../packages/manifest.ts';
 import { createRevision, defaultRevision } from '../packages/revisions.ts';
 import { type FoundPackage, readPackage, scanPackages } from '../packages/scan.ts';
-import { straysOf, tokenVariableOf, withAddress } from '../packages/servers.ts';
-import { limitsProblem, worstCost } from '../pool/estimates.ts';
-import { EngineProcess } from '../processes/engine-process.ts';
+import { straysOf } from '../packages/selection.ts';
+import { tokenVariableOf, withAddress } from '../packages/servers.ts';
+import { EngineProcess, LOAD_STUCK_AFTER } from '../processes/engine-process.ts';
 
 /** A package as it lies in its folder: nothing of it was loaded. */
 export interface ListedPackage {
@@ -150,7 +150,6 @@ export async function checkPackage(
   const engine = new EngineProcess('check', { ...settings, variables }, 1, {
     wanted: () => [],
     turn: async () => ignore,
-    misfit: ignore,
     loaded: ignore,
     unready: ignore,
     rollOut: ignore,
@@ -166,7 +165,7 @@ export async function checkPackage(
   const began = performance.now();
   const timer = setTimeout(
     () => engine.kill({ cause: 'stuck', reason: 'killed: it did not finish in time' }),
-    settings.loadStuckAfterMs,
+    LOAD_STUCK_AFTER,
   );
   const outcome = await engine.load(createRevision(found, 1));
   const load = performance.now() - began;
@@ -177,11 +176,10 @@ export async function checkPackage(
 
   if (outcome.kind === 'gone') return { kind: 'broken', problems: [`the process that loaded it ${reason}`] };
   if (outcome.kind === 'failed' && outcome.away === true) return { kind: 'server_away', problems: outcome.problems };
-  if (outcome.kind === 'failed') return { kind: 'broken', problems: outcome.problems };
+  if (outcome.kind === 'failed')
+    return { kind: 'broken', problems: outcome.problems, tooLarge: outcome.excess !== undefined };
   const { profile } = outcome;
   const { family, limits } = found.manifest;
-  const problem = limitsProblem(profile, found.manifest, settings.largestRequestMs);
-  if (problem !== undefined) return { kind: 'broken', problems: [problem], tooLarge: true };
   const sizes = { choices: 8, uncached: profile.choicesCached ? 0 : 8, choiceTokens: 8 };
   const decisions = [16, 64, 256, limits.inputTokens]
     .filter((tokens) => tokens <= limits.inputTokens)

@@ -6,12 +6,11 @@
 import { copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ModelLimits } from '../engine.ts';
-import type { JsonObject } from '../families/remote/http/parse-json.ts';
 import type { Pooling } from '../families/sentence-encoder.ts';
 import type { EngineLogger } from '../options.ts';
-import type { Canary } from '../packages/manifest.ts';
+import { type Canary, isObject, type JsonObject } from '../packages/manifest.ts';
 import type { PackageSpeed } from './check.ts';
-import { exists, newFolder, type PackagePlace, placePackage, writeManifest } from './place-package.ts';
+import { copyThose, exists, newFolder, type PackagePlace, placePackage, writeManifest } from './place-package.ts';
 import { plainTokenizer } from './plain-tokenizer.ts';
 
 /** What is to be packed, and where. What is left out is taken from the export, or from `DEFAULTS`. */
@@ -101,13 +100,11 @@ export async function packExport(request: PackRequest): Promise<Packed> {
       options,
       canary: request.canary ?? USUAL_CANARY,
     });
-    for (const [from, to] of [
+    await copyThose(exported, folder, [
       ['README.md', 'MODEL_CARD.md'],
       ['LICENSE', 'LICENSE'],
       ['NOTICE', 'NOTICE'],
-    ] as const) {
-      if (await exists(join(exported, from))) await copyFile(join(exported, from), join(folder, to));
-    }
+    ]);
   };
   const placed = await placePackage(request, { write, logger });
   return { ...placed, ...encoder, limits, removed: tokenizer.removed };
@@ -185,9 +182,4 @@ export function laidOver(under: JsonObject, over: JsonObject): JsonObject {
   });
   const fields = Object.entries({ ...under, ...Object.fromEntries(merged) });
   return Object.fromEntries(fields.filter(([, value]) => value !== null));
-}
-
-/** Whether a value is a JSON object. */
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

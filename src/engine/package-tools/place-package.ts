@@ -3,7 +3,7 @@
  * and moved into its place in one step, so that a running service sees it whole or not at all.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ModelLimits } from '../engine.ts';
 import { DEFAULT_DEADLINE, type EngineLogger } from '../options.ts';
@@ -166,6 +166,15 @@ export async function writeManifest(
 async function listed(path: string): Promise<{ readonly sha256: string; readonly bytes: number }> {
   const content = await readFile(path);
   return { sha256: createHash('sha256').update(content).digest('hex'), bytes: content.length };
+}
+
+/** Copies the files that are there, `[from, to]`, from one folder into another. */
+export async function copyThose(
+  from: string,
+  to: string,
+  names: readonly (readonly [from: string, to: string])[],
+): Promise<void> {
+  for (const [name, as] of names) if (await exists(join(from, name))) await copyFile(join(from, name), join(to, as));
 }
 
 /** Whether there is such a file or folder. */

@@ -4,8 +4,7 @@
  * requests, and texts that would be cut.
  */
 import type { ModelLimits } from '../engine.ts';
-import type { JsonObject } from '../families/remote/http/parse-json.ts';
-import { DIALECT_NAMES, type DialectName } from '../packages/manifest.ts';
+import { DIALECT_NAMES, type DialectName, type JsonObject } from '../packages/manifest.ts';
 
 /** By dialect, what is particular to a server; the first is meant where none is named. */
 type Preset = { readonly [K in DialectName]?: JsonObject };

@@ -98,7 +98,7 @@ export function readManifest(
     languages: fields.has('languages') ? fields.texts('languages', 1) : undefined,
     limits: isWhole ? limitsOf(fields.object('limits')) : LEAST_LIMITS,
     files: isWhole ? filesOf(fields.object('files'), family) : new Map(),
-    options: document === null || typeof document !== 'object' ? {} : (document as { options?: unknown }).options,
+    options: isObject(document) ? document.options : {},
     unread: fields.has('unread') ? unreadOf(fields.object('unread')) : undefined,
     canary: isWhole ? canaryOf(fields.object('canary')) : undefined,
   };
@@ -167,6 +167,14 @@ export function byCodeUnits(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/** A JSON object with fields that have not been checked. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether a value is a JSON object. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 // Reads untyped JSON field by field and collects every problem with its place, instead of stopping at the first.
 
 /**
@@ -182,8 +190,8 @@ export class Checker {
 
   /** A view of `value`. `place` opens each problem's text; `problems` receives them. */
   constructor(value: unknown, place: string, problems: string[]) {
-    this.#isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    this.#record = new Map(this.#isObject ? Object.entries(value as object) : []);
+    this.#isObject = isObject(value);
+    this.#record = new Map(isObject(value) ? Object.entries(value) : []);
     this.#place = place;
     this.#problems = problems;
     if (!this.#isObject) problems.push(`${place || 'the document'} must be an object`);

@@ -154,9 +154,13 @@ export class Revisions {
     if (this.#successors.get(revision.name) === revision) this.#replace(revision);
   }
 
-  /** No engine can load it, or too many steps of a cascade cannot be asked. */
-  failed(revision: RevisionRecord, problems: readonly string[]): void {
+  /**
+   * No engine can load it, or too many steps of a cascade cannot be asked. `isMeasured`: it failed in a measurement,
+   * which may turn out differently when the machine is less busy.
+   */
+  failed(revision: RevisionRecord, problems: readonly string[], isMeasured = false): void {
     if (revision.retired) return;
+    revision.undecided = isMeasured && revision.state !== 'ready' && revision.failures + 1 < CERTAIN_FAILURES;
     // Logged as an error once, however often loading it fails.
     const news = revision.failures++ === 0 || problems.join() !== revision.problems.join();
     revision.problems = problems;
@@ -164,14 +168,6 @@ export class Revisions {
     this.#published = undefined;
     this.#logger[news ? 'error' : 'debug']({ model: revision.name, problems }, 'a model cannot be served');
     this.#events.unavailable(revision);
-  }
-
-  /**
-   * Called before `failed`. `isMeasured`: it failed in a measurement, which may turn out differently when the machine
-   * is less busy.
-   */
-  doubted(revision: RevisionRecord, isMeasured: boolean): void {
-    revision.undecided = isMeasured && revision.state !== 'ready' && revision.failures + 1 < CERTAIN_FAILURES;
   }
 
   /** An engine ended while loading it. Returns whether it has failed now, because its blame has reached `fatal`. */

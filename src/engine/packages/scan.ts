@@ -6,7 +6,8 @@ import { createHash } from 'node:crypto';
 import { type FSWatcher, watch } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { EngineLogger } from '../options.ts';
+import { codeOf } from '../errors.ts';
+import type { EngineSettings } from '../options.ts';
 import { type Cascade, readCascade } from './cascade.ts';
 import { byName, type Manifest, NAME_PATTERN, readManifest } from './manifest.ts';
 import { checkInside, readRegular, statRegular } from './regular-file.ts';
@@ -75,88 +76,75 @@ async function folders(parent: string): Promise<readonly string[]> {
     .sort(byName);
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.message) : String(error);
-}
-
 // Watches the models folder: by events of the file system, and by scans at intervals, since some file systems report no
 // changes.
-
-/** A folder being watched. */
-export interface PackageWatch {
-  /** Resolves after the first scan. */
-  readonly scanned: Promise<void>;
-  /** Scans now, or again if a scan is in progress. */
-  scan(): void;
-  close(): void;
-}
-
-/** What a watch needs. */
-export interface PackageWatchOptions {
-  readonly modelsDir: string;
-  readonly logger: EngineLogger;
-  /** Milliseconds between two scans that no event has caused. */
-  readonly scanIntervalMs: number;
-}
 
 // Copying a package causes many events: the scan waits until they have paused for this many milliseconds.
 const PAUSE = 200;
 
-/** Scans at once, and calls `found` with all packages after every scan. */
-export function createPackageWatch(
-  { modelsDir, logger, scanIntervalMs }: PackageWatchOptions,
-  found: (packages: readonly FoundPackage[]) => void,
-): PackageWatch {
-  let watcher: FSWatcher | undefined;
-  let pausing: NodeJS.Timeout | undefined;
-  let scanning = false;
-  let again = false;
-  let closed = false;
+/** A folder that is watched from its first scan on. */
+export class PackageWatch {
+  readonly #settings: Pick<EngineSettings, 'modelsDir' | 'logger'>;
+  readonly #found: (packages: readonly FoundPackage[]) => void;
+  readonly #timer: NodeJS.Timeout;
+  #watcher: FSWatcher | undefined;
+  #pausing: NodeJS.Timeout | undefined;
+  #scanning = false;
+  #again = false;
+  #closed = false;
 
-  const open = (): void => {
-    if (watcher !== undefined || closed) return;
-    try {
-      watcher = watch(modelsDir, { recursive: true, persistent: false }, () => {
-        clearTimeout(pausing);
-        pausing = setTimeout(() => void scan(), PAUSE).unref();
-      });
-      watcher.on('error', (error) => {
-        logger.warn({ modelsDir, problem: error.message }, 'the models folder can no longer be watched');
-        watcher?.close();
-        watcher = undefined;
-      });
-    } catch (error) {
-      logger.debug({ modelsDir, problem: String(error) }, 'the models folder cannot be watched');
-    }
-  };
+  /** `found` is called with all packages after every scan. */
+  constructor(
+    settings: Pick<EngineSettings, 'modelsDir' | 'logger' | 'scanIntervalMs'>,
+    found: (packages: readonly FoundPackage[]) => void,
+  ) {
+    this.#settings = settings;
+    this.#found = found;
+    this.#timer = setInterval(() => void this.scan(), settings.scanIntervalMs).unref();
+  }
 
-  const scan = async (): Promise<void> => {
-    again = true;
-    if (scanning) return;
-    scanning = true;
-    while (again && !closed) {
-      again = false;
-      open();
+  /** Scans now, or again if a scan is in progress. Resolves after a scan that this call has begun. */
+  async scan(): Promise<void> {
+    const { modelsDir, logger } = this.#settings;
+    this.#again = true;
+    if (this.#scanning) return;
+    this.#scanning = true;
+    while (this.#again && !this.#closed) {
+      this.#again = false;
+      this.#open();
       try {
         const packages = await scanPackages(modelsDir);
-        if (!closed) found(packages);
+        if (!this.#closed) this.#found(packages);
       } catch (error) {
         // Models go on being served: a folder that cannot be read for a moment is not an empty one.
         logger.error({ modelsDir, problem: String(error) }, 'the models folder cannot be read');
       }
     }
-    scanning = false;
-  };
+    this.#scanning = false;
+  }
 
-  const timer = setInterval(() => void scan(), scanIntervalMs).unref();
-  return {
-    scanned: scan(),
-    scan: () => void scan(),
-    close() {
-      closed = true;
-      clearInterval(timer);
-      clearTimeout(pausing);
-      watcher?.close();
-    },
-  };
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    clearTimeout(this.#pausing);
+    this.#watcher?.close();
+  }
+
+  #open(): void {
+    if (this.#watcher !== undefined || this.#closed) return;
+    const { modelsDir, logger } = this.#settings;
+    try {
+      this.#watcher = watch(modelsDir, { recursive: true, persistent: false }, () => {
+        clearTimeout(this.#pausing);
+        this.#pausing = setTimeout(() => void this.scan(), PAUSE).unref();
+      });
+      this.#watcher.on('error', (error) => {
+        logger.warn({ modelsDir, problem: error.message }, 'the models folder can no longer be watched');
+        this.#watcher?.close();
+        this.#watcher = undefined;
+      });
+    } catch (error) {
+      logger.debug({ modelsDir, problem: String(error) }, 'the models folder cannot be watched');
+    }
+  }
 }

@@ -1,10 +1,8 @@
 /** Which of the packages found are served: an operator names models, `<id>`, or single revisions, `<id>@<revision>`. */
-import type { EngineLogger } from '../options.ts';
-import { NAME_PATTERN } from './manifest.ts';
+import { isRemote, NAME_PATTERN } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 
-/** Selects the packages that are to be served from those that were found. */
-export type PackageSelection = (packages: readonly FoundPackage[]) => readonly FoundPackage[];
+type Found = Pick<FoundPackage, 'manifest'>;
 
 /** Reads names separated by commas; no name stands for all packages. */
 export function parseSelection(text: string): { readonly value: readonly string[] } | { readonly problem: string } {
@@ -20,21 +18,27 @@ export function parseSelection(text: string): { readonly value: readonly string[
     : { problem: `'${wrong}' is not a model, as 'umpire-mini', or a revision, as 'umpire-mini@r10'` };
 }
 
-/**
- * The selection by these names, all packages if there are none. Names without a package are logged, once as long as
- * they stay the same.
- */
-export function createSelection(names: readonly string[], logger: EngineLogger): PackageSelection {
-  if (names.length === 0) return (packages) => packages;
-  let told = '';
-  return (packages) => {
-    const namesOf = ({ manifest: { id, revision } }: FoundPackage): readonly string[] => [id, `${id}@${revision}`];
-    const there = new Set(packages.flatMap(namesOf));
-    const missing = names.filter((name) => !there.has(name));
-    if (missing.length > 0 && missing.join() !== told) {
-      logger.warn({ models: missing }, 'there is no package of models that are to be served');
-    }
-    told = missing.join();
-    return packages.filter((found) => namesOf(found).some((name) => names.includes(name)));
-  };
+/** The packages that these names mean, all of them if there are none. */
+export function selected<T extends Found>(names: readonly string[], packages: readonly T[]): readonly T[] {
+  return names.length === 0
+    ? packages
+    : packages.filter((found) => namesOf(found).some((name) => names.includes(name)));
+}
+
+/** The names that mean none of the packages. */
+export function strangers(names: Iterable<string>, packages: readonly Found[]): readonly string[] {
+  const there = new Set(packages.flatMap(namesOf));
+  return [...names].filter((name) => !there.has(name));
+}
+
+/** The names in the operator's addresses of inference servers that no remote package has. */
+export function straysOf(servers: ReadonlyMap<string, string>, packages: readonly Found[]): readonly string[] {
+  return strangers(
+    servers.keys(),
+    packages.filter(({ manifest }) => isRemote(manifest.family)),
+  );
+}
+
+function namesOf({ manifest: { id, revision } }: Found): readonly string[] {
+  return [id, `${id}@${revision}`];
 }

@@ -3,7 +3,7 @@
  * `options.server.address`, a `host:port` with an IPv6 host in brackets, and `options.in_flight.requests`. An
  * operator's own address replaces the one in a package, so that packages stay portable.
  */
-import { isRemote } from './manifest.ts';
+import { isObject, isRemote, type JsonObject } from './manifest.ts';
 import type { FoundPackage } from './scan.ts';
 
 /** What an address looks like. */
@@ -51,19 +51,6 @@ export function withAddress(found: FoundPackage, servers: ReadonlyMap<string, st
   return { ...found, manifest: { ...manifest, options: { ...options, server } } };
 }
 
-/** The names in the operator's addresses that no remote package has. */
-export function straysOf(
-  servers: ReadonlyMap<string, string>,
-  packages: readonly Pick<FoundPackage, 'manifest'>[],
-): readonly string[] {
-  const names = new Set(
-    packages
-      .filter(({ manifest }) => isRemote(manifest.family))
-      .flatMap(({ manifest: { id, revision } }) => [id, `${id}@${revision}`]),
-  );
-  return [...servers.keys()].filter((name) => !names.has(name));
-}
-
 /** Reads `<model>=<host:port>, …`, a model being `<id>` or `<id>@<revision>`, or nothing. */
 export function parseServers(
   text: string,
@@ -80,6 +67,6 @@ export function parseServers(
   return { value: servers };
 }
 
-function objectOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
 }

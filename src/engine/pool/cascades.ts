@@ -7,7 +7,7 @@
  * A step is away if its model cannot be served, or if it fails or has no room in time when there is an answer already.
  * With `if_away: answer` the others decide; an overloaded first step is no reason to send all decisions to the next.
  */
-import type { JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
+import type { JobTerms, PrepareOutcome, Scored, ScoreJob, ScoreOutcome } from '../engine.ts';
 import {
   DeadlineTooShort,
   EngineFailed,
@@ -24,8 +24,6 @@ import { callerOf, LearntOfCallers } from './estimates.ts';
 
 /** Milliseconds before its deadline at which a decision that has an answer waits for no other. */
 const SPARE = 25;
-
-type Scored = Extract<ScoreOutcome, { readonly kind: 'scored' }>;
 
 /** A step and its job in a decision; `model` is `<id>@<revision>`. */
 interface Step extends CascadeStep {

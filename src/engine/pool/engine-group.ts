@@ -4,16 +4,16 @@
  * interface.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CostProfile } from '../cost-profile.ts';
 import type { CallOutcome, InferenceCalls } from '../engine.ts';
+import { noCalls } from '../families/remote/calls.ts';
+import { limitsProblem } from '../job-cost.ts';
 import type { EngineSettings } from '../options.ts';
 import { isRemote } from '../packages/manifest.ts';
 import type { Revision, Revisions } from '../packages/revisions.ts';
-import type { EngineListener, EngineProcess, FailedLoad, LoadOutcome } from '../processes/engine-process.ts';
+import type { EngineListener, EngineProcess, LoadOutcome } from '../processes/engine-process.ts';
 import { EngineSlot } from '../processes/engine-slot.ts';
 import type { Death } from '../processes/recycling.ts';
 import type { JobResult } from '../worker/messages.ts';
-import { limitsProblem, worstCost } from './estimates.ts';
 import type { Backlog } from './fair-queue.ts';
 import { Pool, type Tally } from './pool.ts';
 
@@ -58,7 +58,7 @@ export class EngineGroup implements EngineListener {
   /** The last of the loads of a revision that no engine had loaded before: they are done in turn. */
   readonly #firstLoads = new Map<string, Promise<void>>();
   #rollingOut = Promise.resolve();
-  #calls = NO_CALLS;
+  #calls: InferenceCalls = noCalls();
   #state: 'open' | 'closed' = 'open';
 
   constructor(options: GroupOptions) {
@@ -133,13 +133,6 @@ export class EngineGroup implements EngineListener {
     };
   }
 
-  misfit({ manifest }: Revision, profile: CostProfile): FailedLoad | undefined {
-    const { largestRequestMs } = this.#options.settings;
-    const problem = limitsProblem(profile, manifest, largestRequestMs);
-    if (problem === undefined) return undefined;
-    return { kind: 'failed', problems: [problem], excess: worstCost(profile, manifest) / largestRequestMs };
-  }
-
   loaded(process: EngineProcess, revision: Revision, outcome: LoadOutcome): void {
     if (this.#state === 'closed') return;
     const { settings, revisions } = this.#options;
@@ -153,8 +146,7 @@ export class EngineGroup implements EngineListener {
       const { problems, excess } = outcome;
       // A slow server delays no other model, so it is tried again as soon as usual.
       const isCertain = excess !== undefined && excess > CERTAIN_EXCESS && !isRemote(revision.manifest.family);
-      revisions.doubted(revision, excess !== undefined && !isCertain);
-      this.unready(revision, problems, isCertain ? settings.tooSlowRetryMs : 0);
+      this.#fail(revision, problems, excess !== undefined && !isCertain, isCertain ? settings.tooSlowRetryMs : 0);
       return;
     }
     // It was retired while it was being loaded.
@@ -166,15 +158,8 @@ export class EngineGroup implements EngineListener {
     this.pool.dispatch();
   }
 
-  /** See `EngineListener`. The model is tried again, not before `retryAfter` milliseconds. */
-  unready(revision: Revision, problems: readonly string[], retryAfter = 0): void {
-    const { settings, revisions } = this.#options;
-    const { key, name } = revision;
-    if (revision.retired) return;
-    if (this.slots.some(({ process }) => process?.models.has(key))) {
-      settings.logger.warn({ model: name, problems }, 'an engine cannot load a model that others serve');
-    } else revisions.failed(revision, problems);
-    this.#retryLater(revision, retryAfter);
+  unready(revision: Revision, problems: readonly string[]): void {
+    this.#fail(revision, problems);
   }
 
   /** One slot after the other, so that the others go on deciding. */
@@ -208,6 +193,17 @@ export class EngineGroup implements EngineListener {
     for (const slot of this.slots) slot.gone(process, death, lost.length);
     if (death.cause !== 'drained') this.#options.tally.restarts += 1;
     this.pool.lost(process, lost, death);
+  }
+
+  /** A model cannot serve: see `Revisions.failed`. It is tried again, not before `retryAfter` milliseconds. */
+  #fail(revision: Revision, problems: readonly string[], isMeasured = false, retryAfter = 0): void {
+    const { settings, revisions } = this.#options;
+    const { key, name } = revision;
+    if (revision.retired) return;
+    if (this.slots.some(({ process }) => process?.models.has(key))) {
+      settings.logger.warn({ model: name, problems }, 'an engine cannot load a model that others serve');
+    } else revisions.failed(revision, problems, isMeasured);
+    this.#retryLater(revision, retryAfter);
   }
 
   /** Ends the wait of a revision that is to be tried now, or never again. */
@@ -260,14 +256,6 @@ export class MemoryWarning {
     );
   }
 }
-
-const NO_CALLS: InferenceCalls = {
-  outcomes: { answered: 0, unavailable: 0, refused: 0, malformed: 0, timed_out: 0, canceled: 0 },
-  rows: 0,
-  retries: 0,
-  seconds: 0,
-  tokens: { in: 0, out: 0 },
-};
 
 function sumOf(a: InferenceCalls, b: InferenceCalls): InferenceCalls {
   const outcomes = { ...a.outcomes };

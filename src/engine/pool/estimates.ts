@@ -3,7 +3,6 @@ import { LRUCache } from 'lru-cache';
 import type { CostProfile, JobSize } from '../cost-profile.ts';
 import type { JobTerms, ScoreJob } from '../engine.ts';
 import { jobCost } from '../job-cost.ts';
-import { isRemote, type Manifest } from '../packages/manifest.ts';
 import type { Revision } from '../packages/revisions.ts';
 import type { ScoredResult } from '../worker/messages.ts';
 
@@ -188,28 +187,4 @@ function sizeOf({ revision, choices }: JobShape, tokens: number, encoded: number
 function readingCost({ premiseLength, choices, choicesLength }: JobShape, uncached: number): number {
   const unread = choices === 0 ? 0 : (choicesLength * uncached) / choices;
   return (premiseLength + unread) * PER_CHARACTER;
-}
-
-/** Milliseconds of the largest request that the limits allow, with nothing cached. */
-export function worstCost(profile: CostProfile, { limits, family }: Pick<Manifest, 'limits' | 'family'>): number {
-  return jobCost(family, profile, {
-    premiseTokens: limits.inputTokens,
-    choices: limits.choices,
-    uncached: limits.choices,
-    choiceTokens: limits.candidateTokens,
-  });
-}
-
-/** What a model's largest legal request takes, if that is more than `bound` milliseconds. Undefined if it is not. */
-export function limitsProblem(
-  profile: CostProfile,
-  manifest: Pick<Manifest, 'limits' | 'family'>,
-  bound: number,
-): string | undefined {
-  const worst = worstCost(profile, manifest);
-  if (worst <= bound) return undefined;
-  const where = isRemote(manifest.family)
-    ? 'by its inference server, one batch at a time'
-    : 'on one core of this machine';
-  return `limits: the largest legal request takes ${Math.round(worst)} ms ${where}, more than ${bound} ms`;
 }

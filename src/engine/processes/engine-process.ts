@@ -6,6 +6,7 @@ import type { ChildProcess } from 'node:child_process';
 import { LRUCache } from 'lru-cache';
 import type { CostProfile } from '../cost-profile.ts';
 import type { InferenceCalls } from '../engine.ts';
+import { limitsProblem, worstCost } from '../job-cost.ts';
 import type { EngineSettings } from '../options.ts';
 import type { Revision } from '../packages/revisions.ts';
 import type { FromEngine, JobResult, PrepareMessage, ScoreMessage, ToEngine } from '../worker/messages.ts';
@@ -22,8 +23,6 @@ export interface EngineListener {
    * is returned is to be called when the load has ended.
    */
   turn(revision: Revision): Promise<() => void>;
-  /** Why a revision that has been loaded is too slow to be served. */
-  misfit(revision: Revision, profile: CostProfile): FailedLoad | undefined;
   /**
    * A load ended; with the outcome `gone` if the process ended first. A success in a process that does not serve yet is
    * told when it does.
@@ -47,7 +46,7 @@ export interface EngineListener {
 }
 
 /** A process cannot serve a model. */
-export interface FailedLoad {
+interface FailedLoad {
   readonly kind: 'failed';
   readonly problems: readonly string[];
   /** The package may be sound, but its server cannot be asked. */
@@ -69,6 +68,11 @@ interface Load {
   end(outcome: LoadOutcome): void;
 }
 
+/**
+ * Milliseconds after which a process is killed that makes no progress in loading a model: see `EngineOptions`, whose
+ * `stuckAfterMs` is for other work.
+ */
+export const LOAD_STUCK_AFTER = 60_000;
 /** Choice sets that are remembered for one process. */
 const MAX_CHOICE_SETS = 2048;
 
@@ -269,7 +273,7 @@ export class EngineProcess {
   /** Whether the process has something to do, can have a core and makes no progress. */
   #isStuck(now: number): boolean {
     const silence = this.#isIdle() ? 0 : now - this.#lastSign;
-    const bound = this.loading ? this.#settings.loadStuckAfterMs : this.#settings.stuckAfterMs;
+    const bound = this.loading ? LOAD_STUCK_AFTER : this.#settings.stuckAfterMs;
     const usage = silence > bound ? processUsage(this.pid ?? 0) : undefined;
     if (usage?.runnable !== true) {
       this.#suspectedAt = undefined;
@@ -292,15 +296,17 @@ export class EngineProcess {
 
   async #loadInTurn(revision: Revision): Promise<LoadOutcome> {
     const { key, folder, manifest, profile, proven, failures } = revision;
+    const { largestRequestMs } = this.#settings;
     let outcome = await new Promise<LoadOutcome>((end) => {
       if (this.#isIdle()) this.#lastSign = performance.now();
       this.#loads.set(key, { revision, end });
       this.#post({ kind: 'load', key, folder, manifest, profile, proven, inDoubt: failures > 0 });
     });
-    const misfit = outcome.kind === 'ready' ? this.#listener.misfit(revision, outcome.profile) : undefined;
-    if (misfit !== undefined) {
+    const problem = outcome.kind === 'ready' && limitsProblem(outcome.profile, manifest, largestRequestMs);
+    if (outcome.kind === 'ready' && problem) {
       this.unload(key);
-      outcome = misfit;
+      const excess = worstCost(outcome.profile, manifest) / largestRequestMs;
+      outcome = { kind: 'failed', problems: [problem], excess };
     }
     if (outcome.kind === 'ready') {
       this.served = true;

@@ -9,7 +9,7 @@
  * `key` names one loaded package: two generations of one revision have different keys. Times are milliseconds.
  */
 import type { CostProfile } from '../cost-profile.ts';
-import type { InferenceCalls, Unread } from '../engine.ts';
+import type { InferenceCalls, LongChoice, LongInput, Scored } from '../engine.ts';
 import type { Manifest } from '../packages/manifest.ts';
 
 /**
@@ -102,8 +102,8 @@ export type FromEngine =
 export type JobResult =
   | ScoredResult
   | { readonly kind: 'prepared' }
-  | { readonly kind: 'input_too_long'; readonly tokens: number; readonly limit: number; readonly atLeast: boolean }
-  | { readonly kind: 'choice_too_long'; readonly choice: string; readonly tokens: number; readonly limit: number }
+  | LongInput
+  | LongChoice
   | { readonly kind: 'canceled' }
   /** Its inference server could not be reached, refused it or gave an answer that cannot be used. */
   | { readonly kind: 'unavailable'; readonly message: string }
@@ -111,12 +111,7 @@ export type JobResult =
   | { readonly kind: 'failed'; readonly message: string };
 
 /** A decision that was made; times in milliseconds. */
-export interface ScoredResult {
-  readonly kind: 'scored';
-  readonly probabilities: Float64Array;
-  readonly vector?: Float32Array | undefined;
-  readonly inputTokens: number;
-  readonly unread?: Unread | undefined;
+export interface ScoredResult extends Omit<Scored, 'timings' | 'step'> {
   /** How many choices had to be encoded for it. */
   readonly encoded: number;
   /** Tokens of one of the choices that were read for it, on average; undefined if none was. */

@@ -2,10 +2,10 @@
 import test from 'ava';
 import { type CostProfile, costAt } from '../../../src/engine/cost-profile.ts';
 import type { TwoStageProfile } from '../../../src/engine/families/two-stage/profile.ts';
-import { jobCost } from '../../../src/engine/job-cost.ts';
+import { jobCost, worstCost } from '../../../src/engine/job-cost.ts';
 import { readManifest } from '../../../src/engine/packages/manifest.ts';
 import { createRevision, type Revision } from '../../../src/engine/packages/revisions.ts';
-import { Estimates, shapeOf, worstCost } from '../../../src/engine/pool/estimates.ts';
+import { Estimates, shapeOf } from '../../../src/engine/pool/estimates.ts';
 
 const PROFILE: CostProfile = {
   premise: [

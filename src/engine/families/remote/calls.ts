@@ -23,6 +23,15 @@ export interface CallBounds {
   readonly timeoutMs: number;
 }
 
+/** Counts of calls, none yet. */
+export const noCalls = () => ({
+  outcomes: { answered: 0, unavailable: 0, refused: 0, malformed: 0, timed_out: 0, canceled: 0 },
+  rows: 0,
+  retries: 0,
+  seconds: 0,
+  tokens: { in: 0, out: 0 },
+});
+
 /** How much of the bounds a call takes while it is under way. */
 export interface CallSize {
   readonly rows: number;

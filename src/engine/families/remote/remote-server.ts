@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { InferenceCalls, TokensUsed } from '../../engine.ts';
 import { type FamilyServer, JobStopped, type RunControl, type ServerProblems } from '../family.ts';
 import { CallFailed, reasonOf } from './call-failed.ts';
-import type { CallBounds, CallSize, InferenceJob, InferenceTerms } from './calls.ts';
-import { createSemaphore, type Semaphore } from './semaphore.ts';
+import { type CallBounds, type CallSize, type InferenceJob, type InferenceTerms, noCalls } from './calls.ts';
+import { Semaphore } from './semaphore.ts';
 
 /** One connection, as a protocol makes it. */
 export interface Connection {
@@ -68,25 +68,17 @@ interface Closed<C> {
   lastAnswer: number;
 }
 
-const noCounts = () => ({
-  outcomes: { answered: 0, unavailable: 0, refused: 0, malformed: 0, timed_out: 0, canceled: 0 },
-  rows: 0,
-  retries: 0,
-  seconds: 0,
-  tokens: { in: 0, out: 0 },
-});
-
 /** A server, apart at first. */
 export class RemoteServer<C extends Connection> implements FamilyServer {
   readonly #options: RemoteServerOptions<C>;
   readonly #semaphore: Semaphore;
   #state: State<C> = { kind: 'apart' };
   #retryTokens = RETRY_TOKENS;
-  #counts = noCounts();
+  #counts = noCalls();
 
   constructor(options: RemoteServerOptions<C>) {
     this.#options = options;
-    this.#semaphore = createSemaphore(options.bounds);
+    this.#semaphore = new Semaphore(options.bounds);
   }
 
   async connect(): Promise<ServerProblems> {
@@ -114,7 +106,7 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
   takeCounts(): InferenceCalls | undefined {
     const taken = this.#counts;
     if (Object.values(taken.outcomes).every((count) => count === 0)) return undefined;
-    this.#counts = noCounts();
+    this.#counts = noCalls();
     return taken;
   }
 

@@ -3,66 +3,65 @@
  * arrival.
  */
 
-/** Lets calls in as far as there is room. */
-export interface Semaphore {
-  /**
-   * Resolves when there is room, with a function that gives it back. A single item larger than all bytes is let in when
-   * nothing else is under way. Rejects with the signal's reason.
-   */
-  enter(bytes: number, signal: AbortSignal): Promise<() => void>;
-  readonly inside: number;
-}
-
 interface Waiting {
   readonly bytes: number;
   admit(): void;
 }
 
-/** A semaphore with nothing inside. */
-export function createSemaphore(most: { readonly requests: number; readonly bytes: number }): Semaphore {
-  const waiting: Waiting[] = [];
-  let inside = 0;
-  let taken = 0;
+/** Lets calls in as far as there is room; nothing is inside at first. */
+export class Semaphore {
+  readonly #most: { readonly requests: number; readonly bytes: number };
+  readonly #waiting: Waiting[] = [];
+  #inside = 0;
+  #bytes = 0;
 
-  const hasRoom = (bytes: number): boolean => inside === 0 || (inside < most.requests && taken + bytes <= most.bytes);
+  constructor(most: { readonly requests: number; readonly bytes: number }) {
+    this.#most = most;
+  }
 
-  const leave = (bytes: number): void => {
-    inside--;
-    taken -= bytes;
-    for (let next = waiting[0]; next !== undefined && hasRoom(next.bytes); next = waiting[0]) {
-      waiting.shift();
-      next.admit();
-    }
-  };
+  /** How many calls are inside. */
+  get inside(): number {
+    return this.#inside;
+  }
 
-  const take = (bytes: number): (() => void) => {
-    inside++;
-    taken += bytes;
-    return () => leave(bytes);
-  };
+  /**
+   * Resolves when there is room, with a function that gives it back. A single item larger than all bytes is let in when
+   * nothing else is under way. Rejects with the signal's reason.
+   */
+  async enter(bytes: number, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    if (this.#waiting.length === 0 && this.#hasRoom(bytes)) return this.#take(bytes);
+    return await new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(entry), 1);
+        reject(signal.reason);
+      };
+      const entry: Waiting = {
+        bytes,
+        admit: () => {
+          signal.removeEventListener('abort', giveUp);
+          resolve(this.#take(bytes));
+        },
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+      this.#waiting.push(entry);
+    });
+  }
 
-  return {
-    get inside() {
-      return inside;
-    },
-    async enter(bytes, signal) {
-      signal.throwIfAborted();
-      if (waiting.length === 0 && hasRoom(bytes)) return take(bytes);
-      return await new Promise((resolve, reject) => {
-        const giveUp = (): void => {
-          waiting.splice(waiting.indexOf(entry), 1);
-          reject(signal.reason);
-        };
-        const entry: Waiting = {
-          bytes,
-          admit() {
-            signal.removeEventListener('abort', giveUp);
-            resolve(take(bytes));
-          },
-        };
-        signal.addEventListener('abort', giveUp, { once: true });
-        waiting.push(entry);
-      });
-    },
-  };
+  #hasRoom(bytes: number): boolean {
+    return this.#inside === 0 || (this.#inside < this.#most.requests && this.#bytes + bytes <= this.#most.bytes);
+  }
+
+  #take(bytes: number): () => void {
+    this.#inside++;
+    this.#bytes += bytes;
+    return () => {
+      this.#inside--;
+      this.#bytes -= bytes;
+      for (let next = this.#waiting[0]; next !== undefined && this.#hasRoom(next.bytes); next = this.#waiting[0]) {
+        this.#waiting.shift();
+        next.admit();
+      }
+    };
+  }
 }

@@ -12,7 +12,7 @@
  * not listed in `files`: they are read anew for every connection, since they are replaced while the service runs.
  */
 import { resolve } from 'node:path';
-import { messageOf } from '../../errors.ts';
+import { codeOf } from '../../errors.ts';
 import type { Checker } from '../../packages/manifest.ts';
 import { MOST_SETTING_BYTES, readRegular } from '../../packages/regular-file.ts';
 import { ADDRESS_PATTERN, TOKEN_VARIABLE_PATTERN } from '../../packages/servers.ts';
@@ -111,10 +111,10 @@ function tokenOf(server: Checker): TokenSource | undefined {
 
 /** PEM texts. Without a CA, those that Node trusts are trusted. */
 export interface TlsCredentials {
-  readonly ca?: Buffer;
-  readonly certificate?: Buffer;
-  readonly key?: Buffer;
-  readonly serverName?: string;
+  readonly ca: Buffer | undefined;
+  readonly certificate: Buffer | undefined;
+  readonly key: Buffer | undefined;
+  readonly serverName: string | undefined;
 }
 
 /** The files' contents. Rejects with an Error that names the file that cannot be read. */
@@ -123,23 +123,25 @@ export async function readCredentials(
   folder: string,
 ): Promise<TlsCredentials | undefined> {
   if (tls === undefined) return undefined;
-  const read = async (name: 'ca' | 'certificate' | 'key'): Promise<{ readonly [part in typeof name]?: Buffer }> => {
+  const read = async (name: 'ca' | 'certificate' | 'key'): Promise<Buffer | undefined> => {
     const file = tls[name];
-    if (file === undefined) return {};
-    try {
-      return { [name]: await readRegular(resolve(folder, file), MOST_SETTING_BYTES) };
-    } catch (error) {
-      throw new Error(
-        `server.tls.${name}: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code ?? messageOf(error)})`,
-      );
-    }
+    return file === undefined ? undefined : await contentOf(file, folder, `tls.${name}`);
   };
   return {
-    ...(await read('ca')),
-    ...(await read('certificate')),
-    ...(await read('key')),
-    ...(tls.serverName !== undefined && { serverName: tls.serverName }),
+    ca: await read('ca'),
+    certificate: await read('certificate'),
+    key: await read('key'),
+    serverName: tls.serverName,
   };
+}
+
+/** The content of a file that `server` names in this field. Rejects with an Error that names both. */
+async function contentOf(file: string, folder: string, field: string): Promise<Buffer> {
+  try {
+    return await readRegular(resolve(folder, file), MOST_SETTING_BYTES);
+  } catch (error) {
+    throw new Error(`server.${field}: '${file}' cannot be read (${codeOf(error)})`);
+  }
 }
 
 // The bearer token of a package. It is read anew for every connection: tokens are replaced while the service runs. It
@@ -156,7 +158,10 @@ export async function readToken(source: TokenSource | undefined, folder: string)
   if (source === undefined) return undefined;
   const [field, name] =
     source.kind === 'file' ? ['token_file', `'${source.file}'`] : ['token_env', `the variable ${source.variable}`];
-  const text = source.kind === 'file' ? await fileText(source.file, folder) : process.env[source.variable];
+  const text =
+    source.kind === 'file'
+      ? (await contentOf(source.file, folder, 'token_file')).toString('utf8')
+      : process.env[source.variable];
   if (text === undefined) throw new Error(`server.${field}: ${name} is not set`);
   const token = text.trim();
   if (!TOKEN_PATTERN.test(token)) throw new Error(`server.${field}: ${name} must hold one token on one line`);
@@ -166,14 +171,4 @@ export async function readToken(source: TokenSource | undefined, folder: string)
 /** What a server said, without the token, which some servers quote when they refuse it. */
 export function withoutToken(said: string, token: string | undefined): string {
   return token === undefined ? said : said.replaceAll(token, '[token]');
-}
-
-async function fileText(file: string, folder: string): Promise<string> {
-  try {
-    return (await readRegular(resolve(folder, file), MOST_SETTING_BYTES)).toString('utf8');
-  } catch (error) {
-    throw new Error(
-      `server.token_file: '${file}' cannot be read (${(error as NodeJS.ErrnoException).code ?? messageOf(error)})`,
-    );
-  }
 }

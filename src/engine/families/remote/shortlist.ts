@@ -10,6 +10,7 @@
  */
 import type { ModelLimits } from '../../engine.ts';
 import { type Checker, FAMILY_NAMES, type FamilyName, isLocal, limitsOf } from '../../packages/manifest.ts';
+import { sharedOut } from '../../tempered.ts';
 import { tokensOfChoices } from '../choice-encoder.ts';
 import {
   type Family,
@@ -21,8 +22,9 @@ import {
   type RunControl,
 } from '../family.ts';
 import { readPremise } from '../premise.ts';
+import { highest } from '../vectors.ts';
 import type { ShortlistProfile } from './profile.ts';
-import { createSemaphore } from './semaphore.ts';
+import { Semaphore } from './semaphore.ts';
 
 /**
  * A family in which `decider` decides: among all choices, or among the best of a local model if there are more than the
@@ -46,7 +48,7 @@ function createShortlisted(
   parts: Pick<FamilyParts, 'limits'>,
 ): Family {
   // A local family takes one job at a time, while jobs for a server run at the same time.
-  const turn = createSemaphore({ requests: 1, bytes: Number.POSITIVE_INFINITY });
+  const turn = new Semaphore({ requests: 1, bytes: Number.POSITIVE_INFINITY });
   const inTurn = async <T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> => {
     const leave = await turn.enter(0, signal ?? new AbortController().signal).catch(() => {
       throw new JobStopped();
@@ -79,7 +81,7 @@ function createShortlisted(
     async score(premise, choices, control) {
       if (choices.length <= cap) return await decider.score(premise, choices, control);
       const local = await scoreAll(premise, choices, control);
-      const places = bestOf(local.probabilities, cap);
+      const places = highest(local.probabilities, cap);
       control.checkpoint();
       const decided = await decider.score(
         premise,
@@ -88,7 +90,7 @@ function createShortlisted(
       );
       const { vector = local.vector, doubt } = decided;
       return {
-        probabilities: joinedAt(places, local.probabilities, decided.probabilities),
+        probabilities: sharedOut(local.probabilities, places, decided.probabilities),
         encoded: local.encoded,
         choiceTokens: Math.max(local.choiceTokens ?? 0, decided.choiceTokens ?? 0),
         ...(vector && { vector }),
@@ -121,21 +123,6 @@ function createShortlisted(
 /** Gives the local model a cache of its own: the server may return other vectors of the same choices. */
 function localControl(control: RunControl): RunControl {
   return { ...control, vectors: control.vectors.ofStage('shortlist') };
-}
-
-/** The places of the `count` greatest, ascending; of equal ones the first. */
-function bestOf(probabilities: Float64Array, count: number): readonly number[] {
-  const places = Array.from(probabilities.keys());
-  places.sort((a, b) => (probabilities[b] as number) - (probabilities[a] as number) || a - b);
-  return places.slice(0, count).sort((a, b) => a - b);
-}
-
-/** All probabilities, with the mass of those at `places` shared out as in `decided`. */
-function joinedAt(places: readonly number[], all: Float64Array, decided: Float64Array): Float64Array {
-  const mass = places.reduce((sum, place) => sum + (all[place] as number), 0);
-  const joined = Float64Array.from(all);
-  for (const [i, place] of places.entries()) joined[place] = mass * (decided[i] as number);
-  return joined;
 }
 
 // The options of a package whose server takes fewer choices than a decision may have:

@@ -17,6 +17,12 @@ export interface RemoteEncoder {
   premise(premise: Premise, call: InferenceJob): Promise<readonly Float64Array[]>;
 }
 
+/** What the vectors of a premise are made of, as `RemoteEncoder` returns them: those that have any weight. */
+export function premiseParts<T>(input: T, joint: T | undefined, jointWeight: number): readonly T[] {
+  if (jointWeight === 0) return [input];
+  return jointWeight === 1 ? [joint ?? input] : [input, joint ?? input];
+}
+
 /**
  * `jointWeight`: the share of the premise's second vector, if there are two. `keeps`: whether vectors may be kept. All
  * vectors must have the width of the first ones: with another width the server has another model.

@@ -6,7 +6,8 @@
  *     z = exp(clamp(alpha · f, −5, 4.5)) · a + exp(clamp(beta · f, −5, 2)) · b   over the best choices K
  *     P = A outside K;  A(K) · softmax(z) inside;  A = softmax(a / exp(t0 + t1 ln n)) over all
  */
-import { softmax } from '../../tempered.ts';
+import { sharedOut, softmax } from '../../tempered.ts';
+import { sumOf } from '../vectors.ts';
 
 /** The features that a rule may use. */
 export const FEATURE_NAMES = [
@@ -88,20 +89,12 @@ export function composeDistribution(
 ): Float64Array {
   const [t0, t1] = rule.aTemperature;
   const temperature = Math.exp(t0 + t1 * Math.log(a.length));
-  const whole = softmax(a.map((value) => value / temperature));
-  let mass = 0;
-  for (const place of best) mass += whole[place] as number;
-  const inside = softmax(z);
-  for (const [i, place] of best.entries()) whole[place] = mass * (inside[i] as number);
-  return whole;
+  return sharedOut(softmax(a.map((value) => value / temperature)), best, softmax(z));
 }
 
 /** Mean cosine of all pairs of `vectors`, all of length 1. */
 export function closenessOf(vectors: readonly Float32Array[]): number {
-  const total = new Float64Array(vectors[0]?.length ?? 0);
-  for (const vector of vectors)
-    for (let i = 0; i < total.length; i++) total[i] = (total[i] as number) + (vector[i] as number);
-  const square = total.reduce((sum, value) => sum + value * value, 0);
+  const square = sumOf(vectors).reduce((sum, value) => sum + value * value, 0);
   const count = vectors.length;
   return (square - count) / (count * (count - 1));
 }

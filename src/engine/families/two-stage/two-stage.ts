@@ -10,7 +10,7 @@ import { createRewritingReader } from '../../text/readers.ts';
 import type { TextTokenizer } from '../../text/tokenizer.ts';
 import { type EncodedChoices, encodeChoices, tokensOfChoices } from '../choice-encoder.ts';
 import type { Family, FamilyParts, FamilyScores, Premise, RunControl } from '../family.ts';
-import { dot, middle } from '../vectors.ts';
+import { dot, highest, middle } from '../vectors.ts';
 import { type Finder, plainText, readFinder, readSymbols, wordsOf } from './finder.ts';
 import { readTwoStageOptions, type TwoStageOptions } from './options.ts';
 import { FRAME_TOKENS, type Ids } from './packs.ts';
@@ -28,7 +28,6 @@ import {
 import { StageA, StageB } from './stages.ts';
 import {
   fitsOneWindow,
-  highest,
   holdsFirst,
   linesOf,
   readableWindows,

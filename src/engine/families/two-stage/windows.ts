@@ -111,11 +111,3 @@ function longestBlocks(choices: readonly number[], best: number): number {
   const longest = [...choices].sort((a, b) => b - a).slice(0, best);
   return longest.reduce((sum, length) => sum + length + 1, 0);
 }
-
-/** The places of the `most` highest values, in ascending order; of equal ones the first. */
-export function highest(values: ArrayLike<number>, most: number): readonly number[] {
-  return Array.from(values, (_, i) => i)
-    .sort((a, b) => (values[b] as number) - (values[a] as number) || a - b)
-    .slice(0, most)
-    .sort((a, b) => a - b);
-}

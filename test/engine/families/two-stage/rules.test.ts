@@ -13,12 +13,12 @@ import {
   verdictsAmong,
 } from '../../../../src/engine/families/two-stage/stack.ts';
 import {
-  highest,
   holdsFirst,
   linesOf,
   readableWindows,
   splitPremise,
 } from '../../../../src/engine/families/two-stage/windows.ts';
+import { highest } from '../../../../src/engine/families/vectors.ts';
 import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 
 const SYMBOLS = new Map([

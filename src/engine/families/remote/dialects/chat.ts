@@ -4,11 +4,11 @@
  * probabilities of the letters as its first token are the logits. From a server without log-probabilities one answer is
  * taken, in a JSON schema of the letters; its logit is the same for every text.
  */
-import { type Checker, readOptions } from '../../../packages/manifest.ts';
+import { type Checker, type JsonObject, readOptions } from '../../../packages/manifest.ts';
 import type { Family, FamilyParts, Premise } from '../../family.ts';
 import { CallFailed, malformed } from '../call-failed.ts';
 import { createHttpFamily, type Post } from '../http/http-connection.ts';
-import { finiteNumber, type JsonObject, listIn, objectOf, parseJson } from '../http/parse-json.ts';
+import { finiteNumber, listIn, objectOf, parseJson } from '../http/parse-json.ts';
 import {
   checkMentions,
   fill,

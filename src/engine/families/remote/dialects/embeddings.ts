@@ -10,7 +10,7 @@ import { createHttpFamily, type Post } from '../http/http-connection.ts';
 import { finiteNumber, inOrder, listIn, objectOf } from '../http/parse-json.ts';
 import { fill, type RemoteOptions, readCuts, readRemoteOptions, readTemplate, textsOf } from '../options.ts';
 import { type HttpServerOptions, readHttpServer } from '../server-options.ts';
-import { createVectorScorer, type RemoteEncoder } from '../vector-scorer.ts';
+import { createVectorScorer, premiseParts, type RemoteEncoder } from '../vector-scorer.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadEmbeddings(parts: FamilyParts): Promise<Family> {
@@ -22,11 +22,8 @@ export async function loadEmbeddings(parts: FamilyParts): Promise<Family> {
 
 /** An encoder that makes the texts by the package's templates. */
 function createTextEncoder(post: Post, options: EmbeddingsOptions): RemoteEncoder {
-  const { bounds, jointWeight } = options;
-  const premiseTemplates = [
-    { template: options.input, weight: 1 - jointWeight },
-    { template: options.joint ?? options.input, weight: jointWeight },
-  ].filter(({ weight }) => weight > 0);
+  const { bounds } = options;
+  const templates = premiseParts(options.input, options.joint, options.jointWeight);
 
   /** `texts` are strings written as JSON. */
   const encode = (texts: readonly string[], encoding: Encoding, call: InferenceJob) => {
@@ -45,7 +42,7 @@ function createTextEncoder(post: Post, options: EmbeddingsOptions): RemoteEncode
     },
     premise: (premise, call) =>
       encode(
-        premiseTemplates.map(({ template }) => JSON.stringify(fill(template, textsOf(premise)))),
+        templates.map((template) => JSON.stringify(fill(template, textsOf(premise)))),
         options.ofInputs,
         call,
       ),

@@ -49,7 +49,7 @@ import { createRemoteFamily } from '../remote-family.ts';
 import type { RemoteServer } from '../remote-server.ts';
 import type { ReadChoice, Scorer } from '../scorer.ts';
 import { readServer, type ServerOptions } from '../server-options.ts';
-import { createVectorScorer, type RemoteEncoder } from '../vector-scorer.ts';
+import { createVectorScorer, premiseParts, type RemoteEncoder } from '../vector-scorer.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadOpenInference(parts: FamilyParts): Promise<Family> {
@@ -112,14 +112,11 @@ function createRowEncoder(
   rowOf: RowMaker,
   infer: InferRows,
 ): RemoteEncoder {
-  const rules = [
-    { rule: input, weight: 1 - jointWeight },
-    { rule: joint ?? input, weight: jointWeight },
-  ].filter(({ weight }) => weight > 0);
+  const rules = premiseParts(input, joint, jointWeight);
   return {
     choices: async (choices, call) => await infer(await rowsOfChoices(rowOf, choice, {}, choices, call), call),
     premise: async (premise, call) =>
-      await infer(await paced(rules, call, ({ rule }) => rowOf(rule, textsOf(premise))), call),
+      await infer(await paced(rules, call, (rule) => rowOf(rule, textsOf(premise))), call),
   };
 }
 

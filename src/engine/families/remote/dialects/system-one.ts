@@ -5,11 +5,11 @@
  * Bodies are written as text: a JavaScript object moves names that are whole numbers to its front, and a model's answer
  * depends on the order in which it reads the choices.
  */
-import { type Checker, readOptions } from '../../../packages/manifest.ts';
+import { type Checker, type JsonObject, readOptions } from '../../../packages/manifest.ts';
 import type { Family, FamilyParts } from '../../family.ts';
 import { CallFailed, malformed } from '../call-failed.ts';
 import { createHttpFamily, type Post } from '../http/http-connection.ts';
-import { finiteNumber, type JsonObject, listIn, objectOf } from '../http/parse-json.ts';
+import { finiteNumber, listIn, objectOf } from '../http/parse-json.ts';
 import {
   fill,
   type RemoteOptions,

@@ -3,6 +3,7 @@
  * has another form.
  */
 import type { TokensUsed } from '../../../engine.ts';
+import { isObject, type JsonObject } from '../../../packages/manifest.ts';
 import { malformed } from '../call-failed.ts';
 
 /** The deepest nesting that is read: answers of all dialects nest less. */
@@ -40,12 +41,9 @@ function isDeep(body: Buffer): boolean {
   return false;
 }
 
-/** A JSON object with fields that have not been checked. */
-export type JsonObject = Readonly<Record<string, unknown>>;
-
 /** A value as an object. */
 export function objectOf(value: unknown): JsonObject {
-  if (!isRecord(value)) throw malformed('the answer is no object');
+  if (!isObject(value)) throw malformed('the answer is no object');
   return value;
 }
 
@@ -81,14 +79,10 @@ export function inOrder<T>(items: readonly unknown[], count: number, read: (item
 
 /** What an answer's `usage` says of tokens, in either naming; what it does not say, or not as a whole number, is 0. */
 export function usageIn(answer: unknown): TokensUsed {
-  const usage = isRecord(answer) && isRecord(answer.usage) ? answer.usage : {};
+  const usage = isObject(answer) && isObject(answer.usage) ? answer.usage : {};
   const count = (value: unknown): number => (Number.isSafeInteger(value) && Number(value) > 0 ? Number(value) : 0);
   return {
     in: count(usage.prompt_tokens ?? usage.input_tokens),
     out: count(usage.completion_tokens ?? usage.output_tokens),
   };
-}
-
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
