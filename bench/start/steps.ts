@@ -3,8 +3,8 @@
  * `node steps.ts <folder of the package> <empty folder>` prints them as JSON.
  */
 import { basename, dirname } from 'node:path';
+import { verifyFiles } from '../../src/engine/packages/regular-file.ts';
 import { readPackage } from '../../src/engine/packages/scan.ts';
-import { verifyFiles } from '../../src/engine/packages/verify.ts';
 import { LoadedModels } from '../../src/engine/worker/models.ts';
 
 const cpu = (): number => {

@@ -8,9 +8,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { unhindered } from '../../src/engine/families/family.ts';
 import { readTwoStageOptions } from '../../src/engine/families/two-stage/options.ts';
-import { packFeeds } from '../../src/engine/families/two-stage/packs.ts';
+import { packFeeds } from '../../src/engine/families/two-stage/stages.ts';
 import { type ListedPackage, listPackages } from '../../src/engine/package-tools/check.ts';
-import { readManifest } from '../../src/engine/packages/manifest.ts';
+import { readManifest, readOptions } from '../../src/engine/packages/manifest.ts';
 import { loadTokenizer } from '../../src/engine/text/tokenizer.ts';
 import { LoadedModels } from '../../src/engine/worker/models.ts';
 import { loadGraph } from '../../src/engine/worker/runtime.ts';
@@ -51,7 +51,7 @@ export async function run({ rounds = 60, tokens = 64 }: Record<string, number>):
 async function measurePackage(modelsDir: string, found: ListedPackage, rounds: number, words: number): Promise<void> {
   const folder = join(modelsDir, found.id, found.revision);
   const { value: manifest } = readManifest(readFileSync(join(folder, 'model.json'), 'utf8'), found.id, found.revision);
-  const options = readTwoStageOptions(manifest.options);
+  const options = readOptions(manifest.options, readTwoStageOptions);
   const models = new LoadedModels(32 * 2 ** 20);
   const loaded = await models.load({
     key: 'model',

@@ -37,8 +37,8 @@ export function softmax(logits: Float64Array): Float64Array {
 }
 
 /**
- * The probabilities, with the mass of those at `places` shared out as `within` says: what knows only some of the choices
- * decides among these. The same object.
+ * The probabilities, with the mass of those at `places` shared out as `within` says: what knows only some of the
+ * choices decides among these. The same object.
  */
 export function sharedOut(probabilities: Float64Array, places: readonly number[], within: Float64Array): Float64Array {
   const mass = places.reduce((sum, place) => sum + (probabilities[place] as number), 0);

@@ -16,9 +16,9 @@ import {
   type JsonObject,
   type Manifest,
 } from '../packages/manifest.ts';
+import { verifyFiles } from '../packages/regular-file.ts';
 import { readPackage } from '../packages/scan.ts';
 import { clearTokenAddress } from '../packages/servers.ts';
-import { verifyFiles } from '../packages/verify.ts';
 import { listPackages, type PackageSpeed } from './check.ts';
 import { laidOver, USUAL_CANARY } from './pack.ts';
 import { copyThose, newFolder, type PackagePlace, placePackage, writeManifest } from './place-package.ts';

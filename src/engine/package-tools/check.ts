@@ -177,7 +177,7 @@ export async function checkPackage(
   if (outcome.kind === 'gone') return { kind: 'broken', problems: [`the process that loaded it ${reason}`] };
   if (outcome.kind === 'failed' && outcome.away === true) return { kind: 'server_away', problems: outcome.problems };
   if (outcome.kind === 'failed')
-    return { kind: 'broken', problems: outcome.problems, tooLarge: outcome.excess !== undefined };
+    return { kind: 'broken', problems: outcome.problems, ...(outcome.excess !== undefined && { tooLarge: true }) };
   const { profile } = outcome;
   const { family, limits } = found.manifest;
   const sizes = { choices: 8, uncached: profile.choicesCached ? 0 : 8, choiceTokens: 8 };

@@ -21,7 +21,7 @@ import {
 import { readPremise } from '../families/premise.ts';
 import { CallFailed, reasonOf } from '../families/remote/call-failed.ts';
 import { type Canary, InvalidOptions, type Manifest, type UnreadRule } from '../packages/manifest.ts';
-import { verifyFiles } from '../packages/verify.ts';
+import { verifyFiles } from '../packages/regular-file.ts';
 import { applyTemperature } from '../tempered.ts';
 import { sharedTokenizer, type TextTokenizer } from '../text/tokenizer.ts';
 import { RememberedCosts } from './cache.ts';

@@ -2,7 +2,7 @@
 import type { ExecutionContext } from 'ava';
 import type { ScoreJob } from '../../../src/engine/engine.ts';
 import { askedAs } from '../../../src/engine/package-tools/presets.ts';
-import { InvalidOptions } from '../../../src/engine/packages/manifest.ts';
+import { type Checker, InvalidOptions, readOptions } from '../../../src/engine/packages/manifest.ts';
 import { job, startEngine, type TestEngine, terms } from './engine.ts';
 import { embeddingsDialect } from './http-models/embeddings.ts';
 import { type RerankServer, rerankDialect } from './http-models/rerank.ts';
@@ -222,9 +222,9 @@ export async function sameDecisions(
 }
 
 /** The problems that a dialect's reader has with options, as their JSON is read. */
-export function problemsOf(read: (raw: unknown) => unknown, options: unknown): readonly string[] {
+export function problemsOf(read: (fields: Checker) => unknown, options: unknown): readonly string[] {
   try {
-    read(JSON.parse(JSON.stringify(options)));
+    readOptions(JSON.parse(JSON.stringify(options)), read);
     return [];
   } catch (error) {
     if (error instanceof InvalidOptions) return error.problems;

@@ -1,6 +1,7 @@
 /** How an inference call fails. The messages are for the operator's log, so they hold nothing of a caller's texts. */
 import type { CallOutcome } from '../../engine.ts';
 import { messageOf } from '../../errors.ts';
+import type { TokenCounts } from '../family.ts';
 
 /**
  * What a failure says about the server. `request`: the server is well, and refused this one request. `server`: the
@@ -10,10 +11,7 @@ import { messageOf } from '../../errors.ts';
 export type Blame = 'request' | 'server' | 'unfit';
 
 /** A text that the server does not read whole; `tokens` and `limit` are the server's own counts, if it gave them. */
-export interface TooLong {
-  readonly tokens?: number;
-  readonly limit?: number;
-}
+export type TooLong = Pick<TokenCounts, 'tokens' | 'limit'>;
 
 /** What else is known about a failed call. */
 export interface FailureDetails {

@@ -1,4 +1,7 @@
-/** The inference calls that a decision makes: for whom, how large, how its rows are divided among them. */
+/**
+ * The inference calls that a decision makes: for whom, how large, how its rows are divided among them, and how many are
+ * under way at a time.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TokensUsed } from '../../engine.ts';
 import { JobStopped, type RunControl } from '../family.ts';
@@ -141,4 +144,70 @@ export async function paced<T, R>(
     await pause();
   }
   return made;
+}
+
+interface Waiting {
+  readonly bytes: number;
+  admit(): void;
+}
+
+/**
+ * A bound on what is under way at a server, in requests and bytes; nothing is at first. Waiting calls are let in in the
+ * order of their arrival.
+ */
+export class Semaphore {
+  readonly #most: { readonly requests: number; readonly bytes: number };
+  readonly #waiting: Waiting[] = [];
+  #inside = 0;
+  #bytes = 0;
+
+  constructor(most: { readonly requests: number; readonly bytes: number }) {
+    this.#most = most;
+  }
+
+  /** How many calls are inside. */
+  get inside(): number {
+    return this.#inside;
+  }
+
+  /**
+   * Resolves when there is room, with a function that gives it back. A single item larger than all bytes is let in when
+   * nothing else is under way. Rejects with the signal's reason.
+   */
+  async enter(bytes: number, signal: AbortSignal): Promise<() => void> {
+    signal.throwIfAborted();
+    if (this.#waiting.length === 0 && this.#hasRoom(bytes)) return this.#take(bytes);
+    return await new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(entry), 1);
+        reject(signal.reason);
+      };
+      const entry: Waiting = {
+        bytes,
+        admit: () => {
+          signal.removeEventListener('abort', giveUp);
+          resolve(this.#take(bytes));
+        },
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+      this.#waiting.push(entry);
+    });
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return this.#inside === 0 || (this.#inside < this.#most.requests && this.#bytes + bytes <= this.#most.bytes);
+  }
+
+  #take(bytes: number): () => void {
+    this.#inside++;
+    this.#bytes += bytes;
+    return () => {
+      this.#inside--;
+      this.#bytes -= bytes;
+      for (let next = this.#waiting[0]; next !== undefined && this.#hasRoom(next.bytes); next = this.#waiting[0]) {
+        this.#waiting.shift();
+        next.admit();
+      }
+    };
+  }
 }

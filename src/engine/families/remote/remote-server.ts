@@ -6,8 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { InferenceCalls, TokensUsed } from '../../engine.ts';
 import { type FamilyServer, JobStopped, type RunControl, type ServerProblems } from '../family.ts';
 import { CallFailed, reasonOf } from './call-failed.ts';
-import { type CallBounds, type CallSize, type InferenceJob, type InferenceTerms, noCalls } from './calls.ts';
-import { Semaphore } from './semaphore.ts';
+import { type CallBounds, type CallSize, type InferenceJob, type InferenceTerms, noCalls, Semaphore } from './calls.ts';
 
 /** One connection, as a protocol makes it. */
 export interface Connection {

@@ -23,8 +23,8 @@ import {
 } from '../family.ts';
 import { readPremise } from '../premise.ts';
 import { highest } from '../vectors.ts';
+import { Semaphore } from './calls.ts';
 import type { ShortlistProfile } from './profile.ts';
-import { Semaphore } from './semaphore.ts';
 
 /**
  * A family in which `decider` decides: among all choices, or among the best of a local model if there are more than the

@@ -1,7 +1,7 @@
 /** The options of a `two-stage` package, as `training/two_stage.md` specifies them. */
-import { type Checker, readOptions } from '../../packages/manifest.ts';
-import { FRAME_TOKENS, type SpecialTokens } from './packs.ts';
+import type { Checker } from '../../packages/manifest.ts';
 import { FEATURE_NAMES, type FeatureName, type StackRule } from './stack.ts';
+import { FRAME_TOKENS, type SpecialTokens } from './stages.ts';
 
 /** How a text that does not fit one window is cut and read. Lengths are in tokens. */
 export interface WindowOptions {
@@ -39,12 +39,8 @@ export interface TwoStageOptions {
   readonly windows: WindowOptions;
 }
 
-/** Reads the options. Throws InvalidOptions with every problem. */
-export function readTwoStageOptions(raw: unknown): TwoStageOptions {
-  return readOptions(raw, optionsOf);
-}
-
-function optionsOf(fields: Checker): TwoStageOptions {
+/** Reads the options; what is wrong becomes a problem. */
+export function readTwoStageOptions(fields: Checker): TwoStageOptions {
   const graphs = fields.object('graphs');
   const special = fields.object('special_tokens');
   const stack = fields.object('stack');

@@ -7,8 +7,7 @@ import type { ModelLimits } from '../../engine.ts';
 import { unhindered } from '../family.ts';
 import { measureCurve } from '../temperature.ts';
 import type { TwoStageOptions } from './options.ts';
-import { FRAME_TOKENS, type Ids } from './packs.ts';
-import type { StageA, StageB } from './stages.ts';
+import { FRAME_TOKENS, type Ids, type StageA, type StageB } from './stages.ts';
 import { firstWindowFits, windowsThatFit } from './windows.ts';
 
 /** The special tokens around a text that stage A reads. */

@@ -4,6 +4,7 @@
  * decides.
  */
 
+import { readOptions } from '../../packages/manifest.ts';
 import { softmax } from '../../tempered.ts';
 import { boundedTokens } from '../../text/bounded-tokens.ts';
 import { createRewritingReader } from '../../text/readers.ts';
@@ -13,7 +14,6 @@ import type { Family, FamilyParts, FamilyScores, Premise, RunControl } from '../
 import { dot, highest, middle } from '../vectors.ts';
 import { type Finder, plainText, readFinder, readSymbols, wordsOf } from './finder.ts';
 import { readTwoStageOptions, type TwoStageOptions } from './options.ts';
-import { FRAME_TOKENS, type Ids } from './packs.ts';
 import { measureTwoStage } from './profile.ts';
 import {
   closenessOf,
@@ -25,16 +25,8 @@ import {
   stackLogits,
   verdictsAmong,
 } from './stack.ts';
-import { StageA, StageB } from './stages.ts';
-import {
-  fitsOneWindow,
-  holdsFirst,
-  linesOf,
-  readableWindows,
-  splitPremise,
-  type WindowPlan,
-  type Windows,
-} from './windows.ts';
+import { FRAME_TOKENS, type Ids, StageA, StageB } from './stages.ts';
+import { fitsOneWindow, linesOf, planOf, splitPremise, type WindowPlan, type Windows } from './windows.ts';
 
 /** One window that stage B reads: its tokens, its cosines with all choices and with the instruction, its relevance. */
 interface ReadWindow {
@@ -62,7 +54,7 @@ interface TwoStageParts {
 
 /** Loads a package of this family. Throws InvalidOptions, or what loading its files throws. */
 export async function loadTwoStage(parts: FamilyParts): Promise<Family> {
-  const options = readTwoStageOptions(parts.options);
+  const options = readOptions(parts.options, readTwoStageOptions);
   const words = await parts.tokenizer(options.tokenizer);
   const symbols = readSymbols(await parts.json(options.symbols));
   const relevanceOf = readFinder(await parts.json(options.windows.finder));
@@ -176,10 +168,7 @@ class TwoStage implements Family {
   async #plan(premise: Windows, choices: readonly string[], control: RunControl): Promise<WindowPlan> {
     if (premise.windows.length === 1) return { most: 1, first: false };
     const lengths = (await this.#readChoices(choices, control)).map((ids) => ids.length);
-    return {
-      most: readableWindows(premise.instruction.length, lengths, this.#parts.options),
-      first: holdsFirst(lengths, this.#parts.options),
-    };
+    return planOf(premise.instruction.length, lengths, this.#parts.options);
   }
 
   /**

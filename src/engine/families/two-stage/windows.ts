@@ -1,7 +1,7 @@
 /** Cuts a premise of any length into windows that the stages can read. Nothing is lost. */
 
 import type { TwoStageOptions, WindowOptions } from './options.ts';
-import { FRAME_TOKENS, type Ids } from './packs.ts';
+import { FRAME_TOKENS, type Ids } from './stages.ts';
 
 /** The part of the instruction that every window carries, and the windows of the text: one if it fits. */
 export interface Windows {
@@ -83,31 +83,20 @@ export function firstWindowFits(tokens: number, packTokens: number): boolean {
 }
 
 /**
- * How many windows stage B reads: `read`, or as many as the packs of one request have room for if the choices are long.
- * `choices`: the tokens of each.
+ * Which windows of a long text are read: `read` of them, or as many as the packs of one request have room for if the
+ * choices are long; and the first one of the whole text if one run holds it and any of the choices that are read.
+ * `carried`: the tokens of the instruction in each window, `choices`: those of each choice.
  */
-export function readableWindows(
+export function planOf(
   carried: number,
   choices: readonly number[],
-  { windows: { segment, read }, best, packTokens }: Pick<TwoStageOptions, 'windows' | 'best' | 'packTokens'>,
-): number {
-  const tokens = carried + segment + FRAME_TOKENS + longestBlocks(choices, best);
-  return windowsThatFit(tokens, read, packTokens);
-}
-
-/**
- * Whether one run holds the first window of a long text and any of the choices that are read. `choices`: the tokens of
- * each.
- */
-export function holdsFirst(
-  choices: readonly number[],
-  { windows: { premise }, best, packTokens }: Pick<TwoStageOptions, 'windows' | 'best' | 'packTokens'>,
-): boolean {
-  return firstWindowFits(premise + longestBlocks(choices, best), packTokens);
-}
-
-/** The tokens of the `best` longest choices with their markers. */
-function longestBlocks(choices: readonly number[], best: number): number {
+  { windows, best, packTokens }: Pick<TwoStageOptions, 'windows' | 'best' | 'packTokens'>,
+): WindowPlan {
+  const { premise, segment, read } = windows;
   const longest = [...choices].sort((a, b) => b - a).slice(0, best);
-  return longest.reduce((sum, length) => sum + length + 1, 0);
+  const blocks = longest.reduce((sum, length) => sum + length + 1, 0);
+  return {
+    most: windowsThatFit(carried + segment + FRAME_TOKENS + blocks, read, packTokens),
+    first: firstWindowFits(premise + blocks, packTokens),
+  };
 }

@@ -1,5 +1,6 @@
 /** What packages of each dialect may say, what they may not, and how rows and addresses are read. */
 import test from 'ava';
+import { Semaphore } from '../../../../src/engine/families/remote/calls.ts';
 import { readChatOptions } from '../../../../src/engine/families/remote/dialects/chat.ts';
 import { readEmbeddingsOptions } from '../../../../src/engine/families/remote/dialects/embeddings.ts';
 import {
@@ -10,10 +11,14 @@ import {
 import { readRerankOptions } from '../../../../src/engine/families/remote/dialects/rerank.ts';
 import { readSystemOneOptions } from '../../../../src/engine/families/remote/dialects/system-one.ts';
 import { fill } from '../../../../src/engine/families/remote/options.ts';
-import { createSemaphore } from '../../../../src/engine/families/remote/semaphore.ts';
 import { laidOver } from '../../../../src/engine/package-tools/pack.ts';
 import { askedAs, SERVER_NAMES, type ServerName } from '../../../../src/engine/package-tools/presets.ts';
-import { DIALECT_NAMES, type DialectName, InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
+import {
+  DIALECT_NAMES,
+  type DialectName,
+  InvalidOptions,
+  readOptions,
+} from '../../../../src/engine/packages/manifest.ts';
 import {
   clearTokenAddress,
   concurrencyOf,
@@ -33,12 +38,12 @@ type Options = Readonly<Record<string, unknown>>;
 const SERVER = { address: 'localhost:8080' };
 
 test('what is left out is as the servers have it', (t) => {
-  const read = readRerankOptions({ ...rerankOptions('vllm'), server: SERVER });
+  const read = readOptions({ ...rerankOptions('vllm'), server: SERVER }, readRerankOptions);
   t.like(read, { refuses: false, model: 'small', scores: { kind: 'logit', ask: 'use_activation' } });
   t.like(read.server, { path: '/v1/rerank', health: '/health', tls: undefined, token: undefined });
   t.like(read.bounds, { rows: 32, requests: 8, timeoutMs: 5000 });
-  t.is(readRerankOptions({ ...rerankOptions('tei'), server: SERVER }).server.path, '/rerank');
-  t.is(readEmbeddingsOptions({ ...TEXT_EMBEDDING_OPTIONS, server: SERVER }).server.path, '/v1/embeddings');
+  t.is(readOptions({ ...rerankOptions('tei'), server: SERVER }, readRerankOptions).server.path, '/rerank');
+  t.is(readOptions({ ...TEXT_EMBEDDING_OPTIONS, server: SERVER }, readEmbeddingsOptions).server.path, '/v1/embeddings');
 });
 
 const WRONG: readonly (readonly [Options, RegExp])[] = [
@@ -176,14 +181,14 @@ const INFERENCE_WRONG: readonly (readonly [Readonly<Record<string, unknown>>, Re
   [{ model: '' }, /options\.model must match/],
   [{ inputs: [] }, /options\.inputs must be a list of at least 1 objects/],
   [{ inputs: ['ids'] }, /options\.inputs\[0\] must be an object/],
-  [{ inputs: [{ ...EMBEDDING_OPTIONS.inputs[0], datatype: 'FP32' }] }, /inputs\[0\]\.datatype must match/],
+  [{ inputs: [{ ...EMBEDDING_OPTIONS.inputs[0], datatype: 'FP32' }] }, /inputs\[0\]\.datatype must be one of/],
   [{ inputs: [{ ...EMBEDDING_OPTIONS.inputs[0], shape: [1, -1] }] }, /inputs\[0\]\.shape must be a list of dimensions/],
   [{ inputs: [{ ...EMBEDDING_OPTIONS.inputs[0], shape: [-1] }] }, /inputs\[0\]\.shape must be \[-1, -1\]/],
   [{ inputs: [{ ...EMBEDDING_OPTIONS.inputs[0], holds: 'mask' }] }, /must have one that holds ids/],
   [{ inputs: [...EMBEDDING_OPTIONS.inputs, ...TEXTS.inputs] }, /must all be integers or all be BYTES/],
-  [{ output: { ...EMBEDDING_OPTIONS.output, datatype: 'INT64' } }, /options\.output\.datatype must match/],
+  [{ output: { ...EMBEDDING_OPTIONS.output, datatype: 'INT64' } }, /options\.output\.datatype must be one of/],
   [{ output: { ...EMBEDDING_OPTIONS.output, shape: [-1, -1] } }, /options\.output must have the shape \[-1, width\]/],
-  [{ returns: 'vector' }, /options\.returns must match/],
+  [{ returns: 'vector' }, /options\.returns must be one of/],
   [{ rows: { ...EMBEDDING_OPTIONS.rows, choice: [1, 'no choice'] } }, /options\.rows\.choice must mention \{choice\}/],
   [{ rows: { ...EMBEDDING_OPTIONS.rows, input: [1, '{input} {choice}'] } }, /rows\.input must not mention \{choice\}/],
   [{ rows: { ...EMBEDDING_OPTIONS.rows, choice: [-1, '{choice}'] } }, /rows\.choice must be a list of token ids/],
@@ -252,7 +257,7 @@ test('rows share a request only with rows of their length, within the bounds, al
 });
 
 test('a gate lets in as many requests and bytes as it may, in order, and forgets who leaves', async (t) => {
-  const gate = createSemaphore({ requests: 2, bytes: 10 });
+  const gate = new Semaphore({ requests: 2, bytes: 10 });
   const never = new AbortController().signal;
   const order: string[] = [];
   const enter = async (name: string, bytes: number, signal = never) => {

@@ -1,7 +1,6 @@
 /** The rules of the two-stage family, one by one. */
 import test from 'ava';
 import { plainText, readFinder, wordsOf } from '../../../../src/engine/families/two-stage/finder.ts';
-import { packFeeds, splitOptions } from '../../../../src/engine/families/two-stage/packs.ts';
 import {
   closenessOf,
   composeDistribution,
@@ -12,12 +11,8 @@ import {
   stackLogits,
   verdictsAmong,
 } from '../../../../src/engine/families/two-stage/stack.ts';
-import {
-  holdsFirst,
-  linesOf,
-  readableWindows,
-  splitPremise,
-} from '../../../../src/engine/families/two-stage/windows.ts';
+import { packFeeds, splitOptions } from '../../../../src/engine/families/two-stage/stages.ts';
+import { linesOf, planOf, splitPremise } from '../../../../src/engine/families/two-stage/windows.ts';
 import { highest } from '../../../../src/engine/families/vectors.ts';
 import { InvalidOptions } from '../../../../src/engine/packages/manifest.ts';
 
@@ -127,12 +122,12 @@ test('a long premise is cut at the ends of sentences into segments that cover it
   }
   // 10 tokens of premise, and four full packs of 20.
   const sizes = { windows: { ...options, segment: 5, read: 3 }, best: 2, packTokens: 20 };
-  t.is(readableWindows(2, [5, 1, 9, 2], sizes), 3);
-  t.is(readableWindows(2, [20, 29, 29], sizes), 1);
-  t.is(readableWindows(2, [500, 500], sizes), 1);
-  t.is(readableWindows(2, [14, 14], sizes), 2);
-  t.true(holdsFirst([3, 1, 4], { ...sizes, packTokens: 29 }));
-  t.false(holdsFirst([3, 1, 4], { ...sizes, packTokens: 28 }));
+  t.is(planOf(2, [5, 1, 9, 2], sizes).most, 3);
+  t.is(planOf(2, [20, 29, 29], sizes).most, 1);
+  t.is(planOf(2, [500, 500], sizes).most, 1);
+  t.is(planOf(2, [14, 14], sizes).most, 2);
+  t.true(planOf(2, [3, 1, 4], { ...sizes, packTokens: 29 }).first);
+  t.false(planOf(2, [3, 1, 4], { ...sizes, packTokens: 28 }).first);
   t.deepEqual(highest([1, 5, 3, 5, 4], 3), [1, 3, 4]);
   t.deepEqual(highest([2, 2, 2], 2), [0, 1]);
 });

@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import test from 'ava';
 import { plainText, readSymbols, wordsOf } from '../../../../src/engine/families/two-stage/finder.ts';
 import { readTwoStageOptions } from '../../../../src/engine/families/two-stage/options.ts';
-import { packFeeds } from '../../../../src/engine/families/two-stage/packs.ts';
+import { packFeeds } from '../../../../src/engine/families/two-stage/stages.ts';
+import { readOptions } from '../../../../src/engine/packages/manifest.ts';
 import { loadTokenizer } from '../../../../src/engine/text/tokenizer.ts';
 import { job, probabilitiesOf, shippedModels, startShipped, terms } from '../../support/engine.ts';
 
@@ -65,7 +66,7 @@ test('there are packages to hold to their cases', (t) => {
 
 for (const [index, { id, revision, options }] of packages.entries()) {
   const folder = join(shippedModels, id, revision);
-  const { special } = readTwoStageOptions(options);
+  const { special } = readOptions(options, readTwoStageOptions);
   const symbols = readSymbols(json(folder, 'symbols.json'));
   const plainIds = (text: string) => readers[index]?.ids(plainText(text, symbols)) ?? [];
   const choiceIds = (choice: string) => {

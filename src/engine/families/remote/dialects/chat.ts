@@ -23,7 +23,7 @@ import { type HttpServerOptions, readHttpServer } from '../server-options.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadChat(parts: FamilyParts): Promise<Family> {
-  const options = readChatOptions(parts.options);
+  const options = readOptions(parts.options, readChatOptions);
   return await createHttpFamily(parts, options, (post) => createChatScorer(post, options));
 }
 
@@ -223,12 +223,8 @@ interface ChatOptions extends RemoteOptions {
 /** What `body` may not change: the question itself, and what says how its answer is to be read. */
 const FIXED = ['model', 'messages', 'stream', 'n', 'logprobs'];
 
-/** Reads the options. Throws InvalidOptions with every problem. */
-export function readChatOptions(raw: unknown): ChatOptions {
-  return readOptions(raw, optionsOf);
-}
-
-function optionsOf(fields: Checker): ChatOptions {
+/** Reads the options; what is wrong becomes a problem. */
+export function readChatOptions(fields: Checker): ChatOptions {
   const choices = fields.integer('options', 2, LETTERS.length, LETTERS.length);
   if (fields.has('batch'))
     fields.problem('is for rows, and this dialect has none: options says how many choices go at a time', 'batch');

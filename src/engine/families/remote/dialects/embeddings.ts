@@ -9,12 +9,12 @@ import { batchesWithin, type InferenceJob, inBatches, paced } from '../calls.ts'
 import { createHttpFamily, type Post } from '../http/http-connection.ts';
 import { finiteNumber, inOrder, listIn, objectOf } from '../http/parse-json.ts';
 import { fill, type RemoteOptions, readCuts, readRemoteOptions, readTemplate, textsOf } from '../options.ts';
+import { createVectorScorer, premiseParts, type RemoteEncoder } from '../scorer.ts';
 import { type HttpServerOptions, readHttpServer } from '../server-options.ts';
-import { createVectorScorer, premiseParts, type RemoteEncoder } from '../vector-scorer.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadEmbeddings(parts: FamilyParts): Promise<Family> {
-  const options = readEmbeddingsOptions(parts.options);
+  const options = readOptions(parts.options, readEmbeddingsOptions);
   const scorer = (post: Post, keeps: boolean) =>
     createVectorScorer(createTextEncoder(post, options), options.jointWeight, keeps);
   return await createHttpFamily(parts, options, scorer, true);
@@ -111,12 +111,8 @@ const PATHS = { path: '/v1/embeddings', health: '/health' };
 const DEFAULT_ROWS = 32;
 const WIDEST = 65_536;
 
-/** Reads the options. Throws InvalidOptions with every problem. */
-export function readEmbeddingsOptions(raw: unknown): EmbeddingsOptions {
-  return readOptions(raw, optionsOf);
-}
-
-function optionsOf(fields: Checker): EmbeddingsOptions {
+/** Reads the options; what is wrong becomes a problem. */
+export function readEmbeddingsOptions(fields: Checker): EmbeddingsOptions {
   const templates = fields.object('templates');
   const joint = templates.has('joint') ? readTemplate(templates, 'joint', ['instruction', 'input']) : undefined;
   const model = fields.optionalText('model');

@@ -47,13 +47,12 @@ import {
 } from '../options.ts';
 import { createRemoteFamily } from '../remote-family.ts';
 import type { RemoteServer } from '../remote-server.ts';
-import type { ReadChoice, Scorer } from '../scorer.ts';
+import { createVectorScorer, premiseParts, type ReadChoice, type RemoteEncoder, type Scorer } from '../scorer.ts';
 import { readServer, type ServerOptions } from '../server-options.ts';
-import { createVectorScorer, premiseParts, type RemoteEncoder } from '../vector-scorer.ts';
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadOpenInference(parts: FamilyParts): Promise<Family> {
-  const options = readOpenInferenceOptions(parts.options);
+  const options = readOptions(parts.options, readOpenInferenceOptions);
   const { returns } = options;
   return await createRemoteFamily(parts, options, {
     open: () => openInferenceConnection(options, parts.folder),
@@ -214,12 +213,8 @@ interface OpenInferenceOptions extends RemoteOptions, ServedModel {
 /** Rows of a request, where a package does not say. */
 const DEFAULT_ROWS = 16;
 
-/** Reads the options. Throws InvalidOptions with every problem. */
-export function readOpenInferenceOptions(raw: unknown): OpenInferenceOptions {
-  return readOptions(raw, optionsOf);
-}
-
-function optionsOf(fields: Checker): OpenInferenceOptions {
+/** Reads the options; what is wrong becomes a problem. */
+export function readOpenInferenceOptions(fields: Checker): OpenInferenceOptions {
   const inputs = fields.objects('inputs', 1).map(inputOf);
   const sendsIds = inputs[0]?.datatype !== 'BYTES';
   if (inputs.some(({ datatype }) => (datatype !== 'BYTES') !== sendsIds)) {

@@ -14,7 +14,7 @@ import { type HttpPaths, type HttpServerOptions, readHttpServer } from '../serve
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadRerank(parts: FamilyParts): Promise<Family> {
-  const options = readRerankOptions(parts.options);
+  const options = readOptions(parts.options, readRerankOptions);
   return await createHttpFamily(parts, options, (post) => createRerankScorer(post, options));
 }
 
@@ -97,12 +97,8 @@ const PATHS: Readonly<Record<RerankShape, HttpPaths>> = {
 /** Rows of a request, where a package does not say: what text-embeddings-inference takes. */
 const DEFAULT_ROWS = 32;
 
-/** Reads the options. Throws InvalidOptions with every problem. */
-export function readRerankOptions(raw: unknown): RerankOptions {
-  return readOptions(raw, optionsOf);
-}
-
-function optionsOf(fields: Checker): RerankOptions {
+/** Reads the options; what is wrong becomes a problem. */
+export function readRerankOptions(fields: Checker): RerankOptions {
   const shape = fields.oneOf('shape', ['documents', 'texts']);
   const templates = fields.object('templates');
   const kind = fields.oneOf('scores', ['logit', 'probability']);

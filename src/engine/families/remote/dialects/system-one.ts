@@ -25,7 +25,7 @@ import { type HttpPaths, type HttpServerOptions, readHttpServer } from '../serve
 
 /** Loads a package of this dialect. Throws InvalidOptions, or what loading its files throws. */
 export async function loadSystemOne(parts: FamilyParts): Promise<Family> {
-  const options = readSystemOneOptions(parts.options);
+  const options = readOptions(parts.options, readSystemOneOptions);
   return await createHttpFamily(parts, options, (post) => createSystemOneScorer(post, options));
 }
 
@@ -178,12 +178,8 @@ const PATHS: Readonly<Record<SystemOneVariant, HttpPaths>> = {
 /** Choices that a server takes, where a package does not say: the number that both forms were specified with. */
 const DEFAULT_CHOICES = 255;
 
-/** Reads the options. Throws InvalidOptions with every problem. */
-export function readSystemOneOptions(raw: unknown): SystemOneOptions {
-  return readOptions(raw, optionsOf);
-}
-
-function optionsOf(fields: Checker): SystemOneOptions {
+/** Reads the options; what is wrong becomes a problem. */
+export function readSystemOneOptions(fields: Checker): SystemOneOptions {
   const variant = fields.oneOf('variant', ['systemone', 'decisions'], 'systemone');
   const choices = fields.integer('options', 2, 300, DEFAULT_CHOICES);
   if (fields.has('batch'))
