@@ -63,7 +63,7 @@ export async function createEngine(options: EngineOptions): Promise<Engine> {
     models: () => revisions.models(),
     score: (job, terms) => cascades.score(job, terms),
     // A decision for an inference server does not wait for the engines here.
-    crowded: (terms) => groups.onlyPool?.crowded(terms),
+    crowded: (terms) => groups.onlyPool?.admission.crowded(terms),
     prepare: (job, terms) => cascades.prepare(job, terms),
     ready: () => hasBegun() && groups.all.some((group) => group.ready()),
     stats: () => groups.stats(),

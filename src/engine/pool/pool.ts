@@ -5,7 +5,7 @@
  *
  * One file: where a job goes and what becomes of it is decided by the same counts of what the engines are doing.
  */
-import type { Engine, JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
+import type { JobTerms, PrepareOutcome, ScoreJob, ScoreOutcome } from '../engine.ts';
 import {
   EngineClosing,
   EngineFailed,
@@ -59,7 +59,8 @@ export class Pool {
   readonly #queue = new FairQueue<Job>();
   readonly #running = new Map<number, Job>();
   readonly #estimates = new Estimates();
-  readonly #admission: Admission;
+  /** Whether it takes decisions in: see `Engine.crowded`. */
+  readonly admission: Admission;
   #state: 'open' | 'closing' = 'open';
   /** Preparations under way. */
   #preparing = 0;
@@ -74,7 +75,7 @@ export class Pool {
     this.#revisions = revisions;
     this.#slots = slots;
     this.#tally = tally;
-    this.#admission = new Admission(settings, this.#queue, slots);
+    this.admission = new Admission(settings, this.#queue, slots);
   }
 
   /** Makes a decision, or a part of one. Throws the errors of errors.ts. */
@@ -104,7 +105,7 @@ export class Pool {
     const cost = this.#estimates.cost(shape, false);
     const preparation: Preparation = { revision, shape, choiceList, choices, cost, arrived, terms };
     const nextId = (): number => ++this.#sequence;
-    this.#admission.admit(pieceOf(preparation, first, 0, nextId()), this.#serving(revision));
+    this.admission.admit(pieceOf(preparation, first, 0, nextId()), this.#serving(revision));
     this.#preparing++;
     this.#revisions.count(revision, 1);
     try {
@@ -120,11 +121,6 @@ export class Pool {
   cost(request: ScoreJob, terms: JobTerms): number {
     const revision = this.#revisions.find(request.model, request.revision);
     return revision === undefined ? 0 : this.#sizedUp(request, revision, terms).cost;
-  }
-
-  /** See `Engine.crowded`. */
-  crowded(terms: Parameters<Engine['crowded']>[0]): number | undefined {
-    return this.#admission.crowded(terms);
   }
 
   /** What waits in the queue, summed up. */
@@ -227,7 +223,7 @@ export class Pool {
     const { engines, ...size } = this.#sizedUp(request, revision, terms);
     const facts = { id: ++this.#sequence, revision, task: taskOf(request), ...size, after, since, arrived, terms };
     const job = createJob({ ...facts, slot: undefined });
-    if (!admitted) this.#admission.admit(job, engines);
+    if (!admitted) this.admission.admit(job, engines);
     return job;
   }
 

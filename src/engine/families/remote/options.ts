@@ -43,10 +43,14 @@ const MIB = 2 ** 20;
 export interface DialectDefaults {
   /** Rows of a request, where the package does not say. */
   readonly rows: number;
-  /** Whether the package must bring a tokenizer. */
-  readonly needsTokenizer: boolean;
   /**
-   * How many choices the server takes, in a dialect that has a field of its own for that; in others it is
+   * Whether the package must bring a tokenizer. If that is left out, `cuts` of the options says what the server does
+   * with a text that is too long: where it reads a part and does not say so, the package's own tokenizer and limits
+   * must decide.
+   */
+  readonly needsTokenizer?: boolean;
+  /**
+   * How many choices the server takes, in a dialect that has a field of its own for that and no rows; in others it is
    * `batch.choices`.
    */
   readonly cap?: ChoiceCap;
@@ -57,6 +61,9 @@ export function readRemoteOptions(
   fields: Checker,
   { rows, needsTokenizer, ...dialect }: DialectDefaults,
 ): RemoteOptions {
+  const isCounted = needsTokenizer ?? fields.oneOf('cuts', ['silently', 'refuses']) === 'silently';
+  if (dialect.cap !== undefined && fields.has('batch'))
+    fields.problem('is for rows, and this dialect has none: options says how many choices go at a time', 'batch');
   const batch = fields.object('batch', {});
   const inFlight = fields.object('in_flight', {});
   const choices = batch.has('choices') ? batch.integer('choices', 2, 300) : undefined;
@@ -64,7 +71,7 @@ export function readRemoteOptions(
   // `dialect` was read before, when the dialect was chosen.
   fields.value('dialect');
   const options: RemoteOptions = {
-    tokens: tokensOf(fields, needsTokenizer),
+    tokens: tokensOf(fields, isCounted),
     temperature: readTemperature(fields),
     independent: batch.flag('independent', false),
     cap,
@@ -92,17 +99,6 @@ function tokensOf(fields: Checker, needsTokenizer: boolean): TokenCount {
 /** The tokenizer that counts the tokens of a package. Throws what loading its file throws. */
 export async function tokenizerOf(tokens: TokenCount, parts: Pick<FamilyParts, 'tokenizer'>): Promise<TextTokenizer> {
   return tokens.kind === 'bytes' ? createByteTokens(tokens.perToken) : await parts.tokenizer(tokens.file);
-}
-
-/** What the server does with a text that is too long: it refuses it, or reads a part and does not say so. */
-export type Cuts = 'refuses' | 'silently';
-
-/**
- * Reads `cuts`, which is required: where a server cuts silently, the package's own tokenizer and limits must decide.
- * What is wrong becomes a problem.
- */
-export function readCuts(fields: Checker): Cuts {
-  return fields.oneOf('cuts', ['silently', 'refuses']);
 }
 
 // Counts tokens where only the server has the tokenizer: a fixed number of UTF-8 bytes counts as one.

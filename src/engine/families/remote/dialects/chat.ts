@@ -9,15 +9,7 @@ import type { Family, FamilyParts, Premise } from '../../family.ts';
 import { CallFailed, malformed } from '../call-failed.ts';
 import { createHttpFamily, type Post } from '../http/http-connection.ts';
 import { finiteNumber, listIn, objectOf, parseJson } from '../http/parse-json.ts';
-import {
-  checkMentions,
-  fill,
-  type RemoteOptions,
-  readCuts,
-  readRemoteOptions,
-  readTurns,
-  textsOf,
-} from '../options.ts';
+import { checkMentions, fill, type RemoteOptions, readRemoteOptions, readTurns, textsOf } from '../options.ts';
 import { type Logits, overTurns, type ReadChoice, type Scorer } from '../scorer.ts';
 import { type HttpServerOptions, readHttpServer } from '../server-options.ts';
 
@@ -226,8 +218,6 @@ const FIXED = ['model', 'messages', 'stream', 'n', 'logprobs'];
 /** Reads the options; what is wrong becomes a problem. */
 export function readChatOptions(fields: Checker): ChatOptions {
   const choices = fields.integer('options', 2, LETTERS.length, LETTERS.length);
-  if (fields.has('batch'))
-    fields.problem('is for rows, and this dialect has none: options says how many choices go at a time', 'batch');
   const templates = fields.object('templates');
   const system = templates.text('system', /./su, '');
   const [user, choice] = [templates.text('user'), templates.text('choice')];
@@ -238,7 +228,6 @@ export function readChatOptions(fields: Checker): ChatOptions {
   const options: ChatOptions = {
     ...readRemoteOptions(fields, {
       rows: choices,
-      needsTokenizer: readCuts(fields) === 'silently',
       cap: { field: 'options', choices },
     }),
     server: readHttpServer(fields, { path: '/v1/chat/completions', health: '/v1/models' }),

@@ -8,7 +8,7 @@ import { malformed } from '../call-failed.ts';
 import { batchesWithin, type InferenceJob, inBatches, paced } from '../calls.ts';
 import { createHttpFamily, type Post } from '../http/http-connection.ts';
 import { finiteNumber, inOrder, listIn, objectOf } from '../http/parse-json.ts';
-import { fill, type RemoteOptions, readCuts, readRemoteOptions, readTemplate, textsOf } from '../options.ts';
+import { fill, type RemoteOptions, readRemoteOptions, readTemplate, textsOf } from '../options.ts';
 import { createVectorScorer, premiseParts, type RemoteEncoder } from '../scorer.ts';
 import { type HttpServerOptions, readHttpServer } from '../server-options.ts';
 
@@ -118,7 +118,7 @@ export function readEmbeddingsOptions(fields: Checker): EmbeddingsOptions {
   const model = fields.optionalText('model');
   const dimensions = fields.has('dimensions') ? fields.integer('dimensions', 1, WIDEST) : undefined;
   const options: EmbeddingsOptions = {
-    ...readRemoteOptions(fields, { rows: DEFAULT_ROWS, needsTokenizer: readCuts(fields) === 'silently' }),
+    ...readRemoteOptions(fields, { rows: DEFAULT_ROWS }),
     server: readHttpServer(fields, PATHS),
     ofInputs: { model: fields.optionalText('input_model') ?? model, dimensions },
     ofChoices: { model: fields.optionalText('choice_model') ?? model, dimensions },

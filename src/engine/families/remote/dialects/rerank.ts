@@ -8,7 +8,7 @@ import { malformed } from '../call-failed.ts';
 import { batchesWithin, inBatches, paced } from '../calls.ts';
 import { createHttpFamily, type Post } from '../http/http-connection.ts';
 import { finiteNumber, inOrder, listIn, objectOf } from '../http/parse-json.ts';
-import { fill, type RemoteOptions, readCuts, readRemoteOptions, readTemplate, textsOf } from '../options.ts';
+import { fill, type RemoteOptions, readRemoteOptions, readTemplate, textsOf } from '../options.ts';
 import type { Scorer } from '../scorer.ts';
 import { type HttpPaths, type HttpServerOptions, readHttpServer } from '../server-options.ts';
 
@@ -103,7 +103,7 @@ export function readRerankOptions(fields: Checker): RerankOptions {
   const templates = fields.object('templates');
   const kind = fields.oneOf('scores', ['logit', 'probability']);
   const options: RerankOptions = {
-    ...readRemoteOptions(fields, { rows: DEFAULT_ROWS, needsTokenizer: readCuts(fields) === 'silently' }),
+    ...readRemoteOptions(fields, { rows: DEFAULT_ROWS }),
     server: readHttpServer(fields, PATHS[shape]),
     shape,
     model: fields.optionalText('model'),

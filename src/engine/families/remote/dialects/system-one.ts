@@ -13,7 +13,6 @@ import { finiteNumber, listIn, objectOf } from '../http/parse-json.ts';
 import {
   fill,
   type RemoteOptions,
-  readCuts,
   readRemoteOptions,
   readTemplate,
   readTurns,
@@ -182,13 +181,10 @@ const DEFAULT_CHOICES = 255;
 export function readSystemOneOptions(fields: Checker): SystemOneOptions {
   const variant = fields.oneOf('variant', ['systemone', 'decisions'], 'systemone');
   const choices = fields.integer('options', 2, 300, DEFAULT_CHOICES);
-  if (fields.has('batch'))
-    fields.problem('is for rows, and this dialect has none: options says how many choices go at a time', 'batch');
   const permutations = readTurns(fields, 'permutations');
-  const needsTokenizer = readCuts(fields) === 'silently';
   const templates = fields.object('templates', {});
   const options: SystemOneOptions = {
-    ...readRemoteOptions(fields, { rows: choices, needsTokenizer, cap: { field: 'options', choices } }),
+    ...readRemoteOptions(fields, { rows: choices, cap: { field: 'options', choices } }),
     server: readHttpServer(fields, PATHS[variant]),
     variant,
     model: fields.text('model', /./u),
