@@ -3,9 +3,9 @@
  * ends, is stuck or has grown too large.
  *
  * Loading a model holds up everything else in a process. So a process that has loaded all that was wanted loads no
- * more: what is wanted later is loaded by another one, started beside it, which then takes its place. The old one finishes
- * its jobs and ends. If the new one cannot load what the old one serves (because files have changed), the old one stays
- * and loads the new models itself.
+ * more: what is wanted later is loaded by another one, started beside it, which then takes its place. The old one
+ * finishes its jobs and ends. If the new one cannot load what the old one serves (because files have changed), the old
+ * one stays and loads the new models itself.
  *
  * One file: which process a slot has, and which one takes its place, is one question.
  */

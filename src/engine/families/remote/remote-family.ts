@@ -3,7 +3,8 @@
  * logits, divides them by the package's temperature, and keeps track of whether the server is fit.
  *
  * A dialect is a file that reads its options and calls this with two functions: `open`, which makes a connection, and
- * `scorer`, which makes logits by calls over it. `families/remote/dialects/rerank.ts` is the shortest example.
+ * `scorer`, which makes logits by calls over it. Over HTTP `http/http-connection.ts` has the former;
+ * `dialects/rerank.ts` is the shortest example.
  */
 import { InvalidOptions } from '../../packages/manifest.ts';
 import { softmax } from '../../tempered.ts';
