@@ -8,7 +8,7 @@ import { type Command, flag, option, type Terminal, UsageError } from '../comman
 import { type DecideJob, decideFile } from './decide-file.ts';
 import { DecidingClient } from './deciding-client.ts';
 import { readTextFile } from './lines.ts';
-import { entriesOf, RECORD_OPTIONS, recordOptions } from './records.ts';
+import { entriesOf, RECORD_OPTIONS, readingFrom } from './records.ts';
 
 /** The options that say which service decides, and for the holder of which key. */
 export const SERVICE_OPTIONS = {
@@ -21,7 +21,6 @@ const OPTIONS = {
   model: option('MODEL', 'the model, or one revision of it; needed'),
   catalog: option('ID', 'a stored catalog of the owner of the key'),
   choices: option('FILE', 'choices in place of a catalog: a JSON array, or one a line'),
-  instruction: option('TEXT', 'the instruction of records that have none'),
   ...RECORD_OPTIONS,
   ...SERVICE_OPTIONS,
   out: option('FILE', 'where the answers go', 'standard output'),
@@ -71,8 +70,7 @@ export const DECIDE_COMMAND: Command = {
           ...(catalog === undefined ? {} : { catalog }),
           ...(choices === undefined ? {} : { choices: await choicesIn(choices, terminal) }),
         },
-        instruction: values.instruction,
-        reading: recordOptions(values),
+        reading: readingFrom(values),
         file: positionals[0],
         out,
         resumes: values.resume === true,

@@ -12,23 +12,15 @@ import type { CatalogRecord, CatalogStore, StampedCatalog } from '../../stores/c
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, flag, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
 import { readTextFile } from '../decide/lines.ts';
+import { EXAMPLE_OPTIONS, readingFrom } from '../decide/records.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-import {
-  EXAMPLE_OPTIONS,
-  type Example,
-  type ExampleFile,
-  exampleLines,
-  exampleOptions,
-  problemLines,
-  readExamples,
-} from './examples.ts';
+import { type Example, type ExampleFile, exampleLines, problemLines, readExamples } from './examples.ts';
 import { type OwnEngine, withOwnEngine } from './own-engine.ts';
 import { figureLines, percent, thresholdLines } from './report-page.ts';
 
 const OPTIONS = {
   catalog: option('ID', 'the catalog; needed'),
   owner: OWNER_OPTION,
-  instruction: option('TEXT', 'the instruction of examples that have none'),
   ...EXAMPLE_OPTIONS,
   'keep-examples': flag('keeps the examples beside the catalog, for --refresh'),
   refresh: flag('learns anew from the examples that are kept, for a new revision'),
@@ -68,8 +60,7 @@ export const LEARN_COMMAND: Command = {
       const kept = text ?? (await catalogs.examples(owner, id, patience()));
       if (kept === '') throw new Error(`no examples are kept beside '${id}'`);
       // What is kept has the usual fields.
-      const options = text === undefined ? {} : exampleOptions(values);
-      const examples = readExamples(kept, found.record.choices, options);
+      const examples = readExamples(kept, found.record.choices, text === undefined ? undefined : readingFrom(values));
       for (const note of examples.notes) terminal.err(note);
       // Without --keep-examples the kept ones are deleted: they would be taken for those of this lesson.
       const others = values['keep-examples'] === true ? exampleLines(examples.examples) : '';

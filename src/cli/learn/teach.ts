@@ -14,7 +14,7 @@ import { ownerFrom, readArguments, wholeWithin } from '../arguments.ts';
 import { CATALOG_OPTIONS, type Command, flag, Interrupted, option, type Terminal, UsageError } from '../command.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { interruptible } from '../decide/pace.ts';
-import { RECORD_OPTIONS, recordOptions } from '../decide/records.ts';
+import { RECORD_OPTIONS, readingFrom } from '../decide/records.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { type AskedTerms, type AskedText, addAsked, answerFields, readAsked } from './asked-file.ts';
 import { byDigest, type ExampleFile, type LineProblem, readExamples, type Text } from './examples.ts';
@@ -31,7 +31,6 @@ const OPTIONS = {
   examples: option('FILE', "people's labels, by which all is judged", 'those kept beside the catalog'),
   out: option('FILE', 'what was asked, for learn and review', 'TEXTS.asked.jsonl'),
   'dry-run': flag('asks nobody and changes nothing; says what would be asked and learned'),
-  instruction: option('TEXT', 'the instruction of texts and examples that have none'),
   ...RECORD_OPTIONS,
 } as const;
 
@@ -59,19 +58,20 @@ export const TEACH_COMMAND: Command = {
     const { values, positionals } = readArguments(args, OPTIONS, ['TEXTS']);
     const [file = ''] = positionals;
     const owner = ownerFrom(values.owner);
-    const { catalog: id, teacher, instruction, out = `${file}.asked.jsonl` } = values;
+    const { catalog: id, teacher, out = `${file}.asked.jsonl` } = values;
     if (id === undefined || teacher === undefined) throw new UsageError('--catalog ID and --teacher MODEL are needed');
     const budget = wholeWithin('--budget', values.budget ?? '500', 1, MOST_BUDGET);
     const sure = Number(values.sure ?? 0.5);
     if (!(sure > 0 && sure < 1)) throw new UsageError('--sure: must be between 0 and 1');
-    const texts = textsIn(await readTextFile(file), recordOptions(values), instruction, terminal);
+    const texts = textsIn(await readTextFile(file), readingFrom(values), terminal);
     const given = values.examples === undefined ? undefined : await readTextFile(values.examples);
     await withStores(terminal, async ({ catalogs }) => {
       const found = await existing(catalogs, owner, id);
       const { model, choices, additions } = found.record;
       if (teacher === model || teacher.startsWith(`${model}@`))
         throw new Error(`'${id}' decides with ${model} itself, which would teach it nothing: name another --teacher`);
-      const people = readExamples(given ?? (await catalogs.examples(owner, id, patience())), choices, { instruction });
+      const labelled = given ?? (await catalogs.examples(owner, id, patience()));
+      const people = readExamples(labelled, choices, readingFrom({ instruction: values.instruction }));
       for (const note of people.notes) terminal.err(note);
       const terms = { teacher, choices: choices.toSorted(), basis: basisOf(choices, additions?.descriptions) };
       const earlier = await readAsked(out, terms);

@@ -1,7 +1,7 @@
 /** Texts without labels from a file, and which of them are worth looking at: none nearly twice. */
 import { firstOfEach } from '../../learning/near-repeats.ts';
 import type { Terminal } from '../command.ts';
-import { headerProblem, questionOf, type recordOptions, recordsOf } from '../decide/records.ts';
+import { headerProblem, questionOf, type Reading, recordsOf } from '../decide/records.ts';
 import { byDigest, type LineProblem, problemLines, type Text } from './examples.ts';
 
 /** Texts that are looked at, at most: a random sample of more. Bounds memory. */
@@ -10,25 +10,21 @@ const MOST_TEXTS = 20_000;
 const MOST_NAMED = 20;
 
 /**
- * The texts of a file, without those of lines that cannot be read, which are named. `instruction`: of records that have
- * none. Throws Error for a header without the columns.
+ * The texts of a file, without those of lines that cannot be read, which are named. Throws Error for a header without
+ * the columns.
  */
-export function textsIn(
-  content: string,
-  { separator, fields }: ReturnType<typeof recordOptions>,
-  instruction: string | undefined,
-  terminal: Terminal,
-): readonly Text[] {
-  const { entries, form } = recordsOf(content, separator);
-  const header = headerProblem(form, fields, instruction);
+export function textsIn(content: string, reading: Reading, terminal: Terminal): readonly Text[] {
+  const { fields } = reading;
+  const { entries, form } = recordsOf(content, reading.separator);
+  const header = headerProblem(form, reading);
   if (header !== undefined) throw new Error(header);
   const texts: Text[] = [];
   const problems: LineProblem[] = [];
   for (const { line, read } of entries) {
-    const { input, instruction: own } = questionOf('value' in read ? read.value : {}, fields, instruction);
+    const { input, instruction } = questionOf('value' in read ? read.value : {}, reading);
     if ('problem' in read) problems.push({ line, problem: read.problem });
-    else if (typeof input === 'string' && input !== '' && typeof own === 'string')
-      texts.push({ line, input, instruction: own });
+    else if (typeof input === 'string' && input !== '' && typeof instruction === 'string')
+      texts.push({ line, input, instruction });
     else problems.push({ line, problem: `${fields.input} and ${fields.instruction} must be texts that are not empty` });
   }
   nameSkipped(problems, terminal);

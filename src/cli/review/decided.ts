@@ -1,5 +1,5 @@
 /** Decided texts, as `decide` and `teach` write them. */
-import { type recordOptions, recordsOf } from '../decide/records.ts';
+import { questionOf, type Reading, recordsOf } from '../decide/records.ts';
 
 /** A decided text. */
 export interface Decided {
@@ -15,30 +15,26 @@ export interface Decided {
   readonly isDisputed: boolean;
 }
 
-/**
- * The decided texts of a file, each once, the least sure first; and how many records have no answer. `usual`: the
- * instruction of texts that have none.
- */
+/** The decided texts of a file, each once, the least sure first; and how many records have no answer. */
 export function decidedIn(
   content: string,
-  { separator, fields }: ReturnType<typeof recordOptions>,
-  usual: string,
+  reading: Reading,
 ): { readonly texts: readonly Decided[]; readonly others: number } {
-  const { entries } = recordsOf(content, separator);
+  const { entries } = recordsOf(content, reading.separator);
   const found = entries.flatMap(({ read }): (Decided & { readonly confidence: number })[] => {
-    const { [fields.input]: input, [fields.instruction]: own, ...value } = 'value' in read ? read.value : {};
+    const value = 'value' in read ? read.value : {};
+    const { input, instruction = '' } = questionOf(value, reading);
     const { choice, model = '' } = value;
     const confidence = Number(value.confidence);
     const isDecided = typeof input === 'string' && typeof choice === 'string' && choice !== '';
     if (!isDecided || !(confidence >= 0 && confidence <= 1)) return [];
-    const instruction = typeof own === 'string' && own !== '' ? own : usual;
     const others = Object.entries(objectOf(value.probabilities)).map(([name, p]) => [name, Number(p)] as const);
     const pupil = objectOf(value.pupil);
     const by = model === '' ? '' : ` by ${model}`;
     const second = pupil.choice === undefined ? '' : `; the catalog: ${pupil.choice} ${shareOf(pupil.confidence)}`;
     return [
       {
-        ...{ input, instruction, choice, confidence },
+        ...{ input, instruction: String(instruction), choice, confidence },
         probabilities: new Map([[choice, confidence], ...others]),
         decision: `Decided: ${choice} ${shareOf(confidence)}${by}${second}`,
         isDisputed: (pupil.choice ?? choice) !== choice,
