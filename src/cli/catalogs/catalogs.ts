@@ -76,8 +76,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   },
   {
     name: 'catalogs import',
-    usage:
-      '--owner NAME ([FILE] | --from FORM --catalog ID --out FILE [--model MODEL] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--label-column NAME] FILE…)',
+    usage: '--owner NAME ([FILE] | --from FORM --catalog ID --out FILE [OPTION]… FILE…)',
     summary: 'creates exported catalogs that the owner does not have; never overwrites',
     notes: [
       'A catalog whose model is not in the folder of models is imported all the same, and the command names it: another server may have the model. Decisions with the catalog fail where its model is not served.',

@@ -39,7 +39,7 @@ const MOST_AT_ONCE = 512;
 export const DECIDE_COMMAND: Command = {
   name: 'decide',
   usage:
-    '[--url URL] --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--sure FILE] [--at-once N] [--patience DURATION] [FILE]',
+    '--model MODEL (--catalog ID | --choices FILE) [--key KEY | --key-file FILE] [--out FILE [--resume]] [OPTION]… [FILE]',
   summary: 'decides the texts of a file through a running service',
   notes: [
     "A record's fields are written as they are, followed by choice, confidence, model and learned (the digest, if the catalog learned), or by error. The records stay in order.",

@@ -40,7 +40,7 @@ const OPTIONS = {
 export const EVALUATE_COMMAND: Command = {
   name: 'evaluate',
   usage:
-    '(--owner NAME --catalog ID | --url URL [--key KEY | --key-file FILE] --catalog ID | [--url URL] --model M --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--label-column NAME] [--costs FILE] [--json] [--report FILE.html] EXAMPLES',
+    '(--owner NAME --catalog ID | --url URL [--key KEY | --key-file FILE] --catalog ID | [--url URL] --model M --choices FILE) [OPTION]… EXAMPLES',
   summary: 'measures answers on labelled examples',
   notes: [
     'Use examples that the catalog did not learn from: it knows those. Where they are kept beside it, they are left out, and so is what is nearly the same. With --url nobody sees what is kept: leave them out yourself.',

@@ -30,8 +30,7 @@ const OPTIONS = {
 /** The command `umpire learn`. */
 export const LEARN_COMMAND: Command = {
   name: 'learn',
-  usage:
-    '--catalog ID --owner NAME [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--label-column NAME] (EXAMPLES [--keep-examples] | --refresh | --forget)',
+  usage: '--catalog ID --owner NAME [OPTION]… (EXAMPLES [--keep-examples] | --refresh | --forget)',
   summary: 'lets a catalog learn from labelled examples',
   notes: [
     'The catalog learns a temperature, a bias for each choice or weights on the text, as far as each helps on held-out examples. If none helps by more than chance, nothing is changed.',

@@ -42,8 +42,7 @@ const MOST_FAILED = 8;
 /** The command `umpire teach`. */
 export const TEACH_COMMAND: Command = {
   name: 'teach',
-  usage:
-    '--owner NAME --catalog ID --teacher MODEL [--budget N] [--sure P] [--examples FILE] [--out FILE] [--dry-run] [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] TEXTS',
+  usage: '--owner NAME --catalog ID --teacher MODEL [OPTION]… TEXTS',
   summary: 'lets a catalog learn from what another model says of texts without labels',
   notes: [
     'Half of the texts are taken as they come, and half are those that promise most: texts that the catalog is unsure of, unlike one another, of all choices. Of texts that are nearly the same one is asked about.',

@@ -28,8 +28,7 @@ const HELP =
 /** The command `umpire review`. */
 export const REVIEW_COMMAND: Command = {
   name: 'review',
-  usage:
-    '[--choices FILE] [--out FILE] [--disagreeing] [--plain] [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] FILE',
+  usage: '[OPTION]… FILE',
   summary: 'shows decided texts, the least sure first, and keeps the labels that you give',
   notes: [
     'Each choice has a key, and Enter takes what was decided. / finds a choice by its name, - skips a text, < takes the last answer back, + adds a note, > shows more of a long text, and . ends.',
