@@ -3,7 +3,7 @@
  * confidence on they can be acted on. A package that is being made gets its temperature in the same way.
  */
 import { writeFile } from 'node:fs/promises';
-import { createLearned } from '../../domain/learned.ts';
+import { Learned } from '../../domain/learned.ts';
 import { applyTemperature } from '../../engine/tempered.ts';
 import { fitTemperature } from '../../learning/ladder.ts';
 import { judge, MIN_EXAMPLES } from '../../learning/learn.ts';
@@ -112,7 +112,7 @@ async function decideAll(terminal: Terminal, record: Decider, file: ExampleFile)
   const sorted = record.choices.toSorted();
   const { learned } = record.additions ?? {};
   return withOwnEngine(terminal, record.model, async (engine) => {
-    const state = learned?.model === engine.name ? createLearned(learned) : undefined;
+    const state = learned?.model === engine.name ? new Learned(learned) : undefined;
     if (learned !== undefined && state === undefined) {
       terminal.err(`what the catalog learned is for ${learned.model}; ${engine.name} is measured zero-shot`);
     }

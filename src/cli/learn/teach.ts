@@ -3,12 +3,11 @@
  * Nobody is asked twice about a text: every answer is in a file as soon as it is there, and the command goes on from
  * that. The order of choices is no part of a question to a model, so no answer has to be confirmed in another order.
  */
-import { createLearned } from '../../domain/learned.ts';
+import { Learned } from '../../domain/learned.ts';
 import { messageOf } from '../../engine/errors.ts';
-import { chooseTexts, type PooledText } from '../../learning/choose-texts.ts';
 import { MIN_EXAMPLES } from '../../learning/learn.ts';
 import type { ScoredExample } from '../../learning/regression.ts';
-import { confidenceOf, learnTaught, type TaughtLesson } from '../../learning/taught.ts';
+import { chooseTexts, confidenceOf, learnTaught, type PooledText, type TaughtLesson } from '../../learning/teaching.ts';
 import { basisOf } from '../../stores/catalog-additions.ts';
 import { ownerFrom, readArguments, wholeWithin } from '../arguments.ts';
 import { CATALOG_OPTIONS, type Command, flag, Interrupted, option, type Terminal, UsageError } from '../command.ts';
@@ -16,12 +15,22 @@ import { readTextFile } from '../decide/lines.ts';
 import { interruptible } from '../decide/pace.ts';
 import { RECORD_OPTIONS, readingFrom } from '../decide/records.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-import { type AskedTerms, type AskedText, addAsked, answerFields, readAsked } from './asked-file.ts';
 import { byDigest, type ExampleFile, type LineProblem, readExamples, type Text } from './examples.ts';
 import { existing, keepLesson, type LearningCatalog, lessonLines, scoredExamples } from './learn.ts';
 import { type Heard, type Scored, withOwnEngine } from './own-engine.ts';
 import { percent } from './report-page.ts';
-import { asked, nameSkipped, newTexts, repeatsOf, textsIn } from './texts.ts';
+import {
+  type AskedTerms,
+  type AskedText,
+  addAsked,
+  answerFields,
+  asked,
+  nameSkipped,
+  newTexts,
+  readAsked,
+  repeatsOf,
+  textsIn,
+} from './teach-files.ts';
 
 const OPTIONS = {
   ...CATALOG_OPTIONS,
@@ -223,7 +232,7 @@ function lessonFrom(school: School, { name, pool, people }: Scores): TaughtLesso
   }
   const { learned } = where.found.record.additions ?? {};
   if (learned?.model !== name) return taught;
-  const state = createLearned(learned);
+  const state = new Learned(learned);
   const alike = texts.filter(({ probabilities, vector, word = {} }) => {
     const decided = state.decide(probabilities, vector);
     const label = word.corrected ?? word.said?.indexOf(confidenceOf(word));

@@ -5,9 +5,15 @@
 import { listPackages, stepsListed } from '../../engine/package-tools/check.ts';
 import { newFolder, type PackagePlace, placeMade, writeManifest } from '../../engine/package-tools/place-package.ts';
 import { MOST_STEPS } from '../../engine/packages/cascade.ts';
-import { type CascadeFigures, type FittedCascade, fitCascade, LEAST_EXAMPLES } from '../../learning/cascade.ts';
+import {
+  type CascadeExample,
+  type CascadeFigures,
+  type FittedCascade,
+  fitCascade,
+  LEAST_EXAMPLES,
+  type StepSaid,
+} from '../../learning/cascade.ts';
 import type { Spread } from '../../learning/costs.ts';
-import type { CascadeExample, StepSaid } from '../../learning/joining.ts';
 import type { Share } from '../../learning/quality.ts';
 import { printTable } from '../arguments.ts';
 import { option, type Terminal, UsageError } from '../command.ts';

@@ -8,8 +8,7 @@ import { choicesIn } from '../decide/decide.ts';
 import { linesOf, readTextFile } from '../decide/lines.ts';
 import { interruptible } from '../decide/pace.ts';
 import { RECORD_OPTIONS, readingFrom } from '../decide/records.ts';
-import { type Decided, decidedIn } from './decided.ts';
-import { Deck, offerOf } from './deck.ts';
+import { type Decided, Deck, decidedIn, offerOf } from './deck.ts';
 import { linesIn, ReviewPage } from './page.ts';
 
 const OPTIONS = {
