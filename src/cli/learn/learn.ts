@@ -8,6 +8,7 @@ import { type Lesson, learn, MIN_EXAMPLES } from '../../learning/learn.ts';
 import type { AnswerQuality } from '../../learning/quality.ts';
 import type { ScoredExample } from '../../learning/regression.ts';
 import { basisOf } from '../../stores/catalog-additions.ts';
+import { withAdditions } from '../../stores/catalog-record.ts';
 import type { CatalogRecord, CatalogStore, StampedCatalog } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, flag, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
@@ -73,7 +74,7 @@ async function forget(catalogs: CatalogStore, owner: string, found: StampedCatal
   const { id, additions, calibrations } = found.record;
   if (additions?.learned === undefined && calibrations === undefined)
     throw new Error(`catalog '${id}' has learned nothing`);
-  await replaceCatalog(catalogs, owner, found, withoutLearned(found.record), '');
+  await replaceCatalog(catalogs, owner, found, withLearned(found.record, undefined), '');
   terminal.out(`${id}: has forgotten; every server decides zero-shot within a second`);
 }
 
@@ -114,7 +115,7 @@ export async function keepLesson(
       'nothing beats the model as it is by more than chance; nothing was changed. More examples may tell',
     );
   const { rung, digest, model } = lesson.record;
-  await replaceCatalog(catalogs, owner, found, taught(found.record, lesson), keep);
+  await replaceCatalog(catalogs, owner, found, withLearned(found.record, lesson.record), keep);
   const end = 'every server decides by it within a second';
   terminal.out(`${found.record.id}: learned ${rung} for ${model}, digest ${digest}; ${end}`);
 }
@@ -180,12 +181,12 @@ export async function changeCatalog(
         `what '${id}' learned belongs to its choices as they are read now, and too few examples are kept to learn it anew: --forget gives it up`,
       );
     if (wrong.length > 0) throw new Error(`${wrong.join('\n')}\nnothing was changed`);
-    let changed = isStale || forget ? withoutLearned(next) : next;
+    let changed = isStale || forget ? withLearned(next, undefined) : next;
     if (isStale && hasLearned && !forget) {
       terminal.out(`learning anew from ${examples.length} kept examples with ${engine.name}`);
       const lesson = await lessonOf(engine, next, examples);
       for (const line of lessonLines(lesson)) terminal.out(line);
-      changed = taught(next, lesson);
+      changed = withLearned(next, lesson.record);
     }
     await replaceCatalog(catalogs, owner, found, changed, exampleLines(examples));
     const now = changed.additions?.learned;
@@ -216,17 +217,9 @@ export async function scoredExamples(
   });
 }
 
-/** The record with what a lesson taught, in place of what it learned before. */
-function taught(record: CatalogRecord, lesson: Lesson): CatalogRecord {
-  const next = withoutLearned(record);
-  if (lesson.record === undefined) return next;
-  return { ...next, additions: { ...next.additions, learned: lesson.record } };
-}
-
-/** The record without learned state, and without the calibrations of earlier releases that learned state replaces. */
-function withoutLearned({ calibrations: _, additions, ...record }: CatalogRecord): CatalogRecord {
-  const descriptions = additions?.descriptions ?? {};
-  return Object.keys(descriptions).length === 0 ? record : { ...record, additions: { descriptions } };
+/** The record with this learned state in place of its own, and of the calibrations of earlier releases. */
+function withLearned({ calibrations: _, ...record }: CatalogRecord, learned: Lesson['record']): CatalogRecord {
+  return withAdditions(record, { ...record.additions, learned });
 }
 
 /** The results of a lesson on held-out examples, as lines for a terminal. */
