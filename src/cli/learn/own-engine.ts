@@ -194,7 +194,8 @@ async function readyRevision(engine: Engine, model: string): Promise<ModelRevisi
   for (const end = performance.now() + LOAD_MS; ; ) {
     const revision = findModel(engine.models(), model);
     if (revision === undefined || revision.status === 'disabled') throw new Error(`model '${model}' is not served`);
-    if (revision.status === 'ready') return revision;
+    // Until all are loaded, the plain name may mean an older revision.
+    if (revision.status === 'ready' && engine.ready()) return revision;
     if (performance.now() > end) {
       throw new Error(`model '${model}' cannot be loaded; 'umpire models check ${model}' says why`);
     }
