@@ -2,7 +2,7 @@
  * What learning costs: the CPU time that learned weights add to a decision among 300 choices, and the time of learning
  * from 1,000 examples for 77 choices, compared with the time that an engine takes to decide these.
  */
-import { createLearned } from '../../src/domain/learned.ts';
+import { Learned } from '../../src/domain/learned.ts';
 import { learn, learnedOf } from '../../src/learning/learn.ts';
 import { regressionData, type ScoredExample } from '../../src/learning/regression.ts';
 import { basisOf } from '../../src/stores/catalog-additions.ts';
@@ -55,7 +55,7 @@ function decisionCost(): number {
     basis: basisOf(choices, undefined),
     rung: 'weights',
   });
-  const state = createLearned({ ...learned, learned_at: '', examples: [], before: NONE, after: NONE });
+  const state = new Learned({ ...learned, learned_at: '', examples: [], before: NONE, after: NONE });
   const run = (times: number): void => {
     for (let i = 0; i < times; i++) {
       const { probabilities, vector } = rows[i % rows.length] as ScoredExample;

@@ -2,7 +2,7 @@
  * One draw of examples: the accuracy of what is learned from them, and of a plain logistic regression on the same
  * vectors.
  */
-import { createLearned, type Learned } from '../../src/domain/learned.ts';
+import { Learned } from '../../src/domain/learned.ts';
 import { judge, learn, learnedOf, MIN_EXAMPLES } from '../../src/learning/learn.ts';
 import { type AnswerQuality, qualityOf } from '../../src/learning/quality.ts';
 import { fitParameters, regressionData, type ScoredExample } from '../../src/learning/regression.ts';
@@ -36,7 +36,7 @@ export function measureDraw(
   const facts = { model, basis: basisOf(choices, undefined) };
   const record = examples.length < MIN_EXAMPLES ? undefined : learn(examples, choices, facts).record;
   const zeroShot = quality(undefined);
-  const after = record === undefined ? zeroShot : quality(createLearned(record));
+  const after = record === undefined ? zeroShot : quality(new Learned(record));
   return {
     record,
     figures: {
@@ -58,7 +58,7 @@ function plainRegression(
   const counts = new Int32Array(examples.length).fill(1);
   const parameters = fitParameters(data, counts, { scale: 0, weights: PLAIN_PULL, bias: PLAIN_BIAS_PULL });
   const none = { log_loss: 0, accuracy: 0, ece: 0 };
-  return createLearned({
+  return new Learned({
     ...learnedOf(data, parameters, { ...facts, rung: 'weights' }),
     examples: [],
     before: none,

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { createApp } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
 import { hashKey, mintKey, mintKeyId } from '../../src/domain/keys.ts';
-import { createLearned } from '../../src/domain/learned.ts';
+import { Learned } from '../../src/domain/learned.ts';
 import { roundDistribution } from '../../src/domain/probabilities.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { ScoredExample } from '../../src/learning/regression.ts';
@@ -61,7 +61,7 @@ export async function checkThroughService(
     };
     await stores.catalogs.create('bench', catalog, UNBOUNDED, budget());
     const url = `http://127.0.0.1:${await app.start()}/v1/decisions`;
-    const state = createLearned(record);
+    const state = new Learned(record);
     for (const { row, scored } of rows) {
       const response = await fetch(url, {
         method: 'POST',

@@ -10,13 +10,12 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createLearned } from '../../src/domain/learned.ts';
+import { Learned } from '../../src/domain/learned.ts';
 import { createEngine } from '../../src/engine/create-engine.ts';
-import { chooseTexts } from '../../src/learning/choose-texts.ts';
 import { judge } from '../../src/learning/learn.ts';
 import { type AnswerQuality, qualityOf } from '../../src/learning/quality.ts';
 import type { ScoredExample } from '../../src/learning/regression.ts';
-import { learnTaught } from '../../src/learning/taught.ts';
+import { chooseTexts, learnTaught } from '../../src/learning/teaching.ts';
 import { basisOf } from '../../src/stores/catalog-additions.ts';
 import { SILENT_LOG } from '../../src/stores/stores.ts';
 import { random } from '../../test/support/random.ts';
@@ -168,7 +167,7 @@ function measure(
   const taught = learnTaught({ pool, people, sure: 0.5 }, choices, { model, basis: basisOf(choices, undefined) });
   const { record } = taught?.lesson ?? {};
   const zeroShot = qualityFor(undefined);
-  const pupil = record === undefined ? zeroShot : qualityFor(createLearned(record));
+  const pupil = record === undefined ? zeroShot : qualityFor(new Learned(record));
   return {
     ...facts,
     ...{ texts: places.length, decided: unseen.length, teacher: hits / places.length },
@@ -176,7 +175,7 @@ function measure(
     rung: record?.rung ?? 'zero-shot',
   };
 
-  function qualityFor(state: ReturnType<typeof createLearned> | undefined): AnswerQuality {
+  function qualityFor(state: Learned | undefined): AnswerQuality {
     return qualityOf(
       unseen.map(({ probabilities, vector, label }) => {
         const decided = state?.decide(probabilities, vector) ?? probabilities;

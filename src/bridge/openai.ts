@@ -180,11 +180,11 @@ export const OPENAI: Form = {
       },
     };
   },
-  refuse({ reason, message: words, param }) {
+  refuse({ reason, code, message: words, param }) {
     const { http, type } = ERROR_TABLE[reason];
     const message = param === null ? words : `${param}: ${words}`;
     if (reason !== 'UNKNOWN_MODEL' && reason !== 'MODEL_DISABLED')
-      return { status: http, body: { error: { message, type, code: reason.toLowerCase(), param } } };
+      return { status: http, body: { error: { message, type, code, param } } };
     return { status: 404, body: { error: { message: words, type, code: 'model_not_found', param: 'model' } } };
   },
 };

@@ -98,10 +98,10 @@ export const SYSTEM_ONE: Form = {
       usage: { input_tokens: inputTokens, output_tokens: 0 },
     };
   },
-  refuse({ reason, message, path = [] }) {
+  refuse({ reason, code, message, path }) {
     const status = STATUSES[reason] ?? ERROR_TABLE[reason].http;
     if (status === 400) {
-      const type = PROBLEMS[reason] ?? reason.toLowerCase();
+      const type = PROBLEMS[reason] ?? code;
       return { status: 422, body: { detail: [{ loc: ['body', ...path], msg: message, type }] } };
     }
     const type = ERROR_TYPES[status] ?? (status < 500 ? 'api_usage_error' : 'server_error');

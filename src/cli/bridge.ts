@@ -10,15 +10,18 @@ const OPTIONS = {
   port: option('PORT', 'where it listens; 0 takes a free port', '8090'),
   host: option('ADDRESS', 'the address to listen on', '127.0.0.1'),
   alias: repeatable('NAME=MODEL', 'a name that clients use for a model, such as jev-latest=umpire-mini'),
-  keys: option('HOW', 'pass: on to the service; require: from every caller; drop: where the service has none', 'pass'),
+  keys: option(
+    'pass|require|drop',
+    'pass: on to the service; require: from every caller; drop: where the service has none',
+    'pass',
+  ),
   'metrics-port': option('PORT', 'where GET /metrics is served', 'off'),
 } as const;
 
 /** The command `umpire bridge`. */
 export const BRIDGE_COMMAND: Command = {
   name: 'bridge',
-  usage:
-    '--url URL [--port PORT] [--host ADDRESS] [--alias NAME=MODEL]… [--keys pass|require|drop] [--metrics-port PORT]',
+  usage: '--url URL [OPTION]…',
   summary: "serves System One and OpenAI's decisions in front of a service",
   notes: ['It runs until it is stopped, and logs JSON lines to standard output. Keys are never logged.'],
   options: OPTIONS,

@@ -59,7 +59,7 @@ export type Options = Readonly<Record<string, Option>>;
 export interface Command {
   /** The words after `umpire`, without the arguments. */
   readonly name: string;
-  /** The arguments, as the help shows them. */
+  /** The arguments, as the help shows them; see `usageOf`. */
   readonly usage: string;
   /** One line about the command, for the list of commands. */
   readonly summary: string;

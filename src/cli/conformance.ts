@@ -18,7 +18,7 @@ const OPTIONS = {
 /** The command `umpire conformance`. */
 export const CONFORMANCE_COMMAND: Command = {
   name: 'conformance',
-  usage: '--url URL [--grpc URL] [--model ID] [--ca FILE | --insecure] [--skip PREFIX]… [--json] [--list]',
+  usage: '--url URL [--ca FILE | --insecure] [OPTION]…',
   summary: 'tries what the contract promises on a deployment, also through proxies',
   options: OPTIONS,
   environment: ['UMPIRE_KEY', 'UMPIRE_OTHER_KEY'],

@@ -48,7 +48,7 @@ export function overview(commands: readonly Command[]): readonly string[] {
 
 /** The lines of the help for one command. */
 export function page(command: Command): readonly string[] {
-  const { name, usage, summary, positionals = [], options, notes = [], environment, failure } = command;
+  const { name, summary, positionals = [], options, notes = [], environment, failure } = command;
   const section = (title: string, rows: readonly (readonly [string, string])[]): readonly string[] => {
     if (rows.length === 0) return [];
     const width = Math.min(26, Math.max(...rows.map(([left]) => left.length)));
@@ -60,7 +60,7 @@ export function page(command: Command): readonly string[] {
     return ['', title, ...lines];
   };
   return [
-    ...hanging(`usage: umpire ${name} `, usage),
+    ...hanging(`usage: umpire ${name} `, usageOf(command)),
     '',
     ...wrap(`${summary[0]?.toUpperCase()}${summary.slice(1)}.`),
     ...notes.flatMap((note) => ['', ...wrap(note)]),
@@ -73,6 +73,15 @@ export function page(command: Command): readonly string[] {
     ...hanging('  1 ', failure === undefined ? 'failed' : `${failure}, or failed`),
     ...hanging('  2 ', 'bad arguments'),
   ];
+}
+
+/** The arguments of a command: `[OPTION]…` in its usage stands for all options that this does not name. */
+export function usageOf({ usage, options }: Command): string {
+  const others = Object.entries(options).filter(([name]) => !new RegExp(`--${name}(?![\\w-])`).test(usage));
+  const shown = others.map(([name, { value, multiple }]) => {
+    return `[--${name}${value === undefined ? '' : ` ${value}`}]${multiple === true ? '…' : ''}`;
+  });
+  return usage.replace('[OPTION]…', shown.join(' '));
 }
 
 function optionRow([name, { value, meaning, otherwise, multiple }]: readonly [string, Option]): [string, string] {

@@ -17,7 +17,7 @@ const OPTIONS = {
 /** The command `umpire mcp`. */
 export const MCP_COMMAND: Command = {
   name: 'mcp',
-  usage: '--url URL [--model NAME] [--catalog ID]… [--port PORT] [--host ADDRESS] [--metrics-port PORT]',
+  usage: '--url URL [OPTION]…',
   summary: 'gives agents tools that decide, over the Model Context Protocol',
   notes: [
     'It runs until it is stopped, or its standard input ends. Over HTTP every caller sends its own key as Authorization: Bearer; otherwise the key is UMPIRE_KEY.',

@@ -37,8 +37,7 @@ const OPTIONS = {
 /** The command `umpire mock`. */
 export const MOCK_COMMAND: Command = {
   name: 'mock',
-  usage:
-    '[--port PORT] [--model ID[@REVISION][=STATUS]]… [--fault SPEC:RATE]… [--seed N] [--input-tokens N] [--candidate-tokens N] [--choices N]',
+  usage: '[OPTION]…',
   summary: 'serves the exact contract without weights, with faults on request',
   notes: [
     'It runs until it is stopped, and prints its address and, as the last line, its key: UMPIRE_KEY or a new one. The settings of the server apply, too.',

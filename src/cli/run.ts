@@ -12,7 +12,7 @@ import { type Command, Interrupted, type Terminal, UsageError } from './command.
 import { CONFORMANCE_COMMAND } from './conformance.ts';
 import { ASK_COMMAND } from './decide/ask.ts';
 import { DECIDE_COMMAND } from './decide/decide.ts';
-import { overview, page } from './help.ts';
+import { overview, page, usageOf } from './help.ts';
 import { KEY_COMMANDS } from './keys/keys.ts';
 import { EVALUATE_COMMAND } from './learn/evaluate.ts';
 import { LEARN_COMMAND } from './learn/learn.ts';
@@ -70,7 +70,7 @@ export async function runCommand(args: readonly string[], plain: Terminal): Prom
     for (const line of page(command)) terminal.out(line);
     return 0;
   }
-  const { name, usage } = command;
+  const { name } = command;
   try {
     await command.run(args.slice(name.split(' ').length), terminal);
     return 0;
@@ -78,7 +78,7 @@ export async function runCommand(args: readonly string[], plain: Terminal): Prom
     for (const line of `umpire ${name}: ${messageOf(error)}`.split('\n')) terminal.err(line);
     if (error instanceof Interrupted) return 130;
     if (!(error instanceof UsageError)) return 1;
-    terminal.err(`usage: umpire ${name} ${usage}`);
+    terminal.err(`usage: umpire ${name} ${usageOf(command)}`);
     terminal.err(`'umpire help ${name}' says what these are`);
     return 2;
   }
@@ -90,7 +90,7 @@ function unknown(words: readonly string[], asksHelp: boolean, terminal: Terminal
   if (words.length === 1 && group.length > 0) {
     const print = asksHelp ? terminal.out : terminal.err;
     if (!asksHelp) print(`umpire: '${words[0]}' is not a command by itself; these are:`);
-    for (const { name, usage } of group) print(`  umpire ${name} ${usage}`.trimEnd());
+    for (const command of group) print(`  umpire ${command.name} ${usageOf(command)}`.trimEnd());
     return asksHelp ? 0 : 2;
   }
   const asked = words.slice(0, group.length > 0 ? 2 : 1).join(' ');

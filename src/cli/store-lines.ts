@@ -9,7 +9,7 @@ import { DEFAULT_VERSION, draftFault, PRIVATE } from '../domain/catalogs.ts';
 import { isOwnerName } from '../domain/keys.ts';
 import type { Parsed } from '../domain/settings.ts';
 import { additionsProblem, type CatalogAdditions } from '../stores/catalog-additions.ts';
-import { areCalibrations } from '../stores/catalog-record.ts';
+import { areCalibrations, withAdditions } from '../stores/catalog-record.ts';
 import { type CatalogRecord, type CatalogStore, UNBOUNDED } from '../stores/catalog-store.ts';
 import { fromKeyFields, toKeyFields } from '../stores/key-record.ts';
 import type { KeyList, KeyRecord, KeyStore } from '../stores/key-store.ts';
@@ -238,11 +238,8 @@ export function catalogFrom(fields: Fields): Parsed<Entry & { readonly kind: 'ca
   const fault = draftFault({ id, model, choices, ...texts })?.message;
   const problem = fault ?? additionsProblem(additions, choices, model) ?? examplesProblem(examples, choices);
   if (problem !== undefined) return { problem };
-  const record: CatalogRecord = {
-    ...{ id, model, choices, ...texts },
-    ...(Object.keys(calibrations).length === 0 ? {} : { calibrations }),
-    ...(Object.keys(additions as object).length === 0 ? {} : { additions: additions as CatalogAdditions }),
-  };
+  const fitted = Object.keys(calibrations).length === 0 ? {} : { calibrations };
+  const record = withAdditions({ id, model, choices, ...texts, ...fitted }, additions as CatalogAdditions);
   return { value: { kind: 'catalog', owner, record, examples: examples as string } };
 }
 

@@ -5,9 +5,9 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { StoreBudget } from '../stores/budget.ts';
+import { textOfChoice } from '../stores/catalog-additions.ts';
 import type { CatalogRecord, CatalogStore } from '../stores/catalog-store.ts';
-import { createLearned, type Learned } from './learned.ts';
-import { createReadChoices, type ReadChoices } from './read-choices.ts';
+import { Learned } from './learned.ts';
 
 /** The part of a stored catalog that decides, with what each decision would otherwise derive from it anew. */
 export interface DecidingCatalog extends Pick<CatalogRecord, 'model' | 'calibrations'> {
@@ -108,7 +108,30 @@ function decidingCatalog({ model, choices, calibrations, additions = {} }: Catal
     model,
     sortedChoices,
     ...(calibrations === undefined ? {} : { calibrations }),
-    ...(descriptions === undefined ? {} : { read: createReadChoices(sortedChoices, descriptions) }),
-    ...(learned === undefined ? {} : { learned: createLearned(learned) }),
+    ...(descriptions === undefined ? {} : { read: new ReadChoices(sortedChoices, descriptions) }),
+    ...(learned === undefined ? {} : { learned: new Learned(learned) }),
   };
+}
+
+// Described choices as the model reads them: other texts than the choices, and in code-unit order another order.
+
+/** What is read in place of a catalog's choices. */
+export class ReadChoices {
+  /** In code-unit order. */
+  readonly texts: readonly string[];
+  /** The places of the choices' texts among these. */
+  readonly #order: Int32Array;
+
+  /** The texts that are read for `choices`, which are in code-unit order. */
+  constructor(choices: readonly string[], descriptions: Readonly<Record<string, string>>) {
+    const texts = choices.map((choice) => textOfChoice(choice, descriptions));
+    this.texts = texts.toSorted();
+    const places = new Map(this.texts.map((text, place) => [text, place]));
+    this.#order = Int32Array.from(texts, (text) => places.get(text) as number);
+  }
+
+  /** Brings probabilities in the order of the texts into the code-unit order of the choices. */
+  inOrder(probabilities: Float64Array): Float64Array {
+    return Float64Array.from(this.#order, (place) => probabilities[place] as number);
+  }
 }

@@ -102,7 +102,7 @@ export interface DomainErrorDetails {
   /** The top-level request field that is at fault; null or absent if none is. */
   readonly param?: string | null;
   /** The least time to wait before a retry, in seconds. It is sent as a whole number, at most `LONGEST_WAIT`. */
-  readonly retryAfter?: number;
+  readonly retryAfter?: number | undefined;
   /** The underlying error: logged, never sent. */
   readonly cause?: unknown;
 }

@@ -9,38 +9,44 @@ import type { LearnedRecord, LearnedWeights } from '../stores/catalog-additions.
 import { DomainError } from './errors.ts';
 
 /** What a catalog learned. */
-export interface Learned {
+export class Learned {
   readonly digest: string;
   /** The revision for which it was learned, as `<model_id>@<revision>`. */
   readonly model: string;
-  /** Whether the text's vector is needed. */
-  readonly readsVector: boolean;
   /** About how many bytes of memory it takes. */
   readonly bytes: number;
+  readonly #scale: number;
+  readonly #bias: readonly number[];
+  readonly #rows: Float32Array | undefined;
+
+  /** `record`: as the store has checked it. */
+  constructor({ digest, model, scale, bias, weights }: LearnedRecord) {
+    this.digest = digest;
+    this.model = model;
+    this.bytes = 8 * bias.length + 4 * bias.length * (weights?.width ?? 0);
+    this.#scale = scale;
+    this.#bias = bias;
+    this.#rows = weights === undefined ? undefined : rowsOf(weights);
+  }
+
+  /** Whether the text's vector is needed. */
+  get readsVector(): boolean {
+    return this.#rows !== undefined;
+  }
+
   /**
    * The distribution over the choices in code-unit order. Throws STORAGE_CORRUPT if the vector is not of the length
    * that was learned on.
    */
-  decide(probabilities: Float64Array, vector: Float32Array | undefined): Float64Array;
-}
-
-/** A learned state from its record, which the store has checked. */
-export function createLearned({ digest, model, scale, bias, weights }: LearnedRecord): Learned {
-  const rows = weights === undefined ? undefined : rowsOf(weights);
-  return {
-    digest,
-    model,
-    readsVector: rows !== undefined,
-    bytes: 8 * bias.length + 4 * bias.length * (weights?.width ?? 0),
-    decide(probabilities, vector) {
-      if (rows !== undefined && vector?.length !== weights?.width) {
-        throw new DomainError('STORAGE_CORRUPT', 'what the catalog learned does not fit its model');
-      }
-      const logits = probabilities.map((p, k) => scale * logOf(p) + (bias[k] as number));
-      if (rows !== undefined && vector !== undefined) addProducts(rows, vector, logits);
-      return softmax(logits);
-    },
-  };
+  decide(probabilities: Float64Array, vector: Float32Array | undefined): Float64Array {
+    const [rows, bias] = [this.#rows, this.#bias];
+    if (rows !== undefined && vector?.length !== rows.length / bias.length) {
+      throw new DomainError('STORAGE_CORRUPT', 'what the catalog learned does not fit its model');
+    }
+    const logits = probabilities.map((p, k) => this.#scale * logOf(p) + (bias[k] as number));
+    if (rows !== undefined && vector !== undefined) addProducts(rows, vector, logits);
+    return softmax(logits);
+  }
 }
 
 /** The weights [choices, width] as numbers, from bytes with one scale for each row. */

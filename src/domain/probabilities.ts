@@ -58,7 +58,7 @@ export function roundDistribution(raw: Float64Array): Rounded {
  */
 function giveToLargest(units: Float64Array, remainders: Float64Array, wanted: number, raw: Float64Array): void {
   if (wanted <= 0) return;
-  const least = nthSmallest(remainders.slice(), remainders.length - wanted);
+  const least = remainders.toSorted()[remainders.length - wanted] as number;
   let left = wanted;
   const tied: number[] = [];
   for (let index = 0; index < units.length; index += 1) {
@@ -70,32 +70,4 @@ function giveToLargest(units: Float64Array, remainders: Float64Array, wanted: nu
   }
   if (tied.length > left) tied.sort((a, b) => (raw[b] as number) - (raw[a] as number) || a - b);
   for (const index of tied.slice(0, left)) units[index] = (units[index] as number) + 1;
-}
-
-/**
- * The value that would stand at `index` if `values` were sorted, by quickselect: sorting them all would take longer
- * than the rest of the rounding. Reorders `values`.
- */
-function nthSmallest(values: Float64Array, index: number): number {
-  let low = 0;
-  let high = values.length - 1;
-  while (low < high) {
-    const pivot = values[(low + high) >> 1] as number;
-    let left = low;
-    let right = high;
-    while (left <= right) {
-      while ((values[left] as number) < pivot) left += 1;
-      while ((values[right] as number) > pivot) right -= 1;
-      if (left > right) break;
-      const swapped = values[left] as number;
-      values[left] = values[right] as number;
-      values[right] = swapped;
-      left += 1;
-      right -= 1;
-    }
-    if (index <= right) high = right;
-    else if (index >= left) low = left;
-    else break;
-  }
-  return values[index] as number;
 }

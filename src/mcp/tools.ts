@@ -182,9 +182,9 @@ async function answered(result: () => Promise<Record<string, unknown>>): Promise
     return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
-    const { reason, message, retryAfter } = error;
+    const { reason, code, message, retryAfter } = error;
     const wait = retryAfter === undefined ? '' : ` Not before ${retryAfter} s.`;
-    const text = `${reason.toLowerCase()}: ${message}. ${ADVICE[reason] ?? ''}${wait}`.trim();
+    const text = `${code}: ${message}. ${ADVICE[reason] ?? ''}${wait}`.trim();
     return { content: [{ type: 'text', text }], isError: true };
   }
 }

@@ -3,41 +3,22 @@ import { additionsProblem, type CatalogAdditions } from './catalog-additions.ts'
 import type { Calibrations, CatalogRecord, StampedCatalog } from './catalog-store.ts';
 import { StoreCorrupt } from './stores.ts';
 
-/** What is stored of a catalog beside its owner and id. */
-export interface CatalogFields {
-  readonly stamp: string;
-  readonly model: string;
-  /** A JSON array of strings. */
-  readonly choices: string;
-  readonly version: string;
-  readonly visibility: string;
-  readonly created_at: string;
-  /** A JSON object of numbers. Catalogs that were written before there were calibrations lack it. */
-  readonly calibrations: string;
-  /** A JSON object, see catalog-additions.ts. Catalogs that were written before there were additions lack it. */
-  readonly additions: string;
-}
-
-/** All fields of a row or hash. The examples, which can be large, are read only where they are asked for. */
-export interface WholeCatalogFields extends CatalogFields {
-  /** The kept examples, as JSON lines; empty for none. */
-  readonly examples: string;
-}
-
-/** The names of a catalog's columns or hash fields, without its kept examples. */
+/** The names of a catalog's columns or hash fields, all of them texts, without its owner, id and kept examples. */
 export const CATALOG_FIELDS = [
   'stamp',
   'model',
+  // A JSON array of strings.
   'choices',
   'version',
   'visibility',
   'created_at',
+  // A JSON object of numbers, and one as catalog-additions.ts says. Catalogs that were written before lack them.
   'calibrations',
   'additions',
 ] as const;
 
 /** A record's fields, under a fresh stamp. */
-export function toFields(record: CatalogRecord): CatalogFields {
+export function toFields(record: CatalogRecord): Readonly<Record<(typeof CATALOG_FIELDS)[number], string>> {
   return {
     stamp: newStamp(),
     model: record.model,
@@ -75,15 +56,21 @@ export function fromFields(owner: string, id: string, fields: Readonly<Record<st
   const additions = typeof fields.additions === 'string' ? parse(fields.additions) : {};
   const problem = additionsProblem(additions, choices, model);
   if (problem !== undefined) throw new StoreCorrupt(`catalog '${id}' of '${owner}': ${problem}`);
-  const record = { id, model, choices, version, visibility, createdAt: text('created_at') };
-  return {
-    stamp,
-    record: {
-      ...record,
-      ...(Object.keys(calibrations).length === 0 ? {} : { calibrations }),
-      ...(Object.keys(additions as object).length === 0 ? {} : { additions: additions as CatalogAdditions }),
-    },
+  const fitted = Object.keys(calibrations).length === 0 ? {} : { calibrations };
+  const record = { id, model, choices, version, visibility, createdAt: text('created_at'), ...fitted };
+  return { stamp, record: withAdditions(record, additions as CatalogAdditions) };
+}
+
+/** The record with these additions in place of its own; those that are empty are absent. */
+export function withAdditions(
+  { additions: _, ...bare }: CatalogRecord,
+  { descriptions = {}, learned }: { readonly [name in keyof CatalogAdditions]: CatalogAdditions[name] | undefined },
+): CatalogRecord {
+  const additions = {
+    ...(Object.keys(descriptions).length === 0 ? {} : { descriptions }),
+    ...(learned === undefined ? {} : { learned }),
   };
+  return Object.keys(additions).length === 0 ? bare : { ...bare, additions };
 }
 
 /** Whether a value is an object of positive numbers. */

@@ -3,22 +3,6 @@ import type { KeyLimits, KeyList, KeyRecord, UnreadableKey } from './key-store.t
 import { StoreCorrupt } from './stores.ts';
 
 /**
- * What is stored of a key beside its hash and its times, `ends_at` and `last_used_at`, which are milliseconds since the
- * epoch and absent or null while there is none. `limits` is JSON. Keys that were written before there were labels lack
- * `label` and `ended_by`.
- */
-export interface KeyFields {
-  readonly key_id: string;
-  readonly owner: string;
-  readonly limits: string;
-  readonly created_at: string;
-  /** What the operator calls the key; empty if it has no label. */
-  readonly label: string;
-  /** A `KeyEnd`; empty while no end is set. */
-  readonly ended_by: string;
-}
-
-/**
  * What limits may be, in settings and in records: beyond it the arithmetic of rates loses its digits, and waits become
  * longer than the protocols can say. The slowest rate is one request in ten days.
  */
@@ -34,8 +18,12 @@ const LAST_TIME = 8.64e15;
 /** Characters that a key's label may have. */
 export const MAX_LABEL = 100;
 
-/** A record's fields, without its times. */
-export function toKeyFields(record: KeyRecord): KeyFields {
+/**
+ * What is stored of a key beside its hash and its times, `ends_at` and `last_used_at`, which are milliseconds since the
+ * epoch and absent or null while there is none. `limits` is JSON; `label` and `ended_by` are empty for none, and keys
+ * that were written before there were any lack them.
+ */
+export function toKeyFields(record: KeyRecord) {
   return {
     key_id: record.keyId,
     owner: record.owner,

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { usageOf } from '../../src/cli/help.ts';
 import { COMMANDS } from '../../src/cli/run.ts';
 import { describeStore, parseStoreSettings } from '../../src/stores/settings.ts';
 import { newUserEnv } from '../support/new-user.ts';
@@ -31,7 +32,8 @@ test('without arguments, or asked for help, all commands with a line each', asyn
   for (const line of linesOf(expected.out)) t.true(line.length <= 80, line);
 });
 
-for (const { name, usage, options, environment } of COMMANDS) {
+for (const command of COMMANDS) {
+  const { name, options, environment } = command;
   test(`umpire ${name} --help is a page of its own`, async (t) => {
     const { status, out, err } = await umpire(...name.split(' '), '--help');
     t.deepEqual([status, err], [0, '']);
@@ -39,7 +41,7 @@ for (const { name, usage, options, environment } of COMMANDS) {
     t.true(out.startsWith(`usage: umpire ${name}`));
     for (const line of linesOf(out)) t.true(line.length <= 80, line);
     // Every option is on the page and in the usage, and the usage has no others.
-    const used = [...usage.matchAll(/--([a-z-]+)/g)].map(([, option]) => option ?? '');
+    const used = [...usageOf(command).matchAll(/--([a-z-]+)/g)].map(([, option]) => option ?? '');
     t.deepEqual([...new Set(used)].toSorted(), Object.keys(options).toSorted());
     for (const [option, { otherwise }] of Object.entries(options)) {
       t.regex(out, new RegExp(`^ {2}--${option}\\b`, 'm'));

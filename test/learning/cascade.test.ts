@@ -2,9 +2,8 @@
  * Cascades fitted to models that are known to be right as often as they are sure, and the thresholds that cost least.
  */
 import test from 'ava';
-import { fitCascade } from '../../src/learning/cascade.ts';
+import { type CascadeExample, fitCascade, type StepSaid } from '../../src/learning/cascade.ts';
 import { cheapest } from '../../src/learning/costs.ts';
-import type { CascadeExample, StepSaid } from '../../src/learning/joining.ts';
 import type { JudgedAnswer } from '../../src/learning/quality.ts';
 import { random } from '../support/random.ts';
 

@@ -1,6 +1,6 @@
 /** What the map of vectors brings out, and that nothing but the fit's pull depends on it. */
 import test from 'ava';
-import { createLearned } from '../../src/domain/learned.ts';
+import { Learned } from '../../src/domain/learned.ts';
 import { beforeMap, contrasted } from '../../src/learning/contrast.ts';
 import { learn } from '../../src/learning/learn.ts';
 import { cholesky, inverseOfLower, timesTransposed, transposed } from '../../src/learning/matrix.ts';
@@ -94,7 +94,7 @@ test('one example of each choice, and examples that are all alike, leave vectors
 test('loud directions that say nothing do not drown quiet ones that do', (t) => {
   const rights = [11, 12, 13, 14].map((seed) => {
     const { record } = learn(examplesOf(64, seed), CHOICES, { model: 'm@r1', basis: 'basis' }, new Date(0));
-    const learned = createLearned(record as NonNullable<typeof record>);
+    const learned = new Learned(record as NonNullable<typeof record>);
     return examplesOf(400, 100 + seed).filter(({ probabilities, vector, label }) => {
       const decided = learned.decide(probabilities, vector);
       return decided.indexOf(Math.max(...decided)) === label;

@@ -1,6 +1,6 @@
 /** What is learned from examples: against cases whose answer is known, and against chance. */
 import test from 'ava';
-import { createLearned } from '../../src/domain/learned.ts';
+import { Learned } from '../../src/domain/learned.ts';
 import { climb, fitTemperature, isStratified } from '../../src/learning/ladder.ts';
 import { minimise } from '../../src/learning/lbfgs.ts';
 import { learn } from '../../src/learning/learn.ts';
@@ -89,7 +89,7 @@ test('texts that tell their choices apart teach weights, which decide texts that
   t.is(record?.rung, 'weights');
   t.true(rungs.at(-1)?.taken);
   t.true(after.accuracy.share > before.accuracy.share + 0.2);
-  const learned = createLearned(record as NonNullable<typeof record>);
+  const learned = new Learned(record as NonNullable<typeof record>);
   const unseen = examplesOf(60, { seed: 9 });
   const right = unseen.filter(({ probabilities, vector, label }) => {
     const decided = learned.decide(probabilities, vector);
@@ -137,7 +137,7 @@ test('how often a choice comes is learned from examples as they come, not from a
 test('a choice without examples keeps its place', (t) => {
   const data = examplesOf(60).filter(({ label }) => label !== 2);
   const { record } = learn(data, CHOICES, FACTS, now);
-  const learned = createLearned(record as NonNullable<typeof record>);
+  const learned = new Learned(record as NonNullable<typeof record>);
   const third = examplesOf(3).find(({ label }) => label === 2)?.vector;
   const decided = learned.decide(Float64Array.of(0.01, 0.01, 0.98), third);
   t.is(decided.indexOf(Math.max(...decided)), 2);
@@ -145,7 +145,7 @@ test('a choice without examples keeps its place', (t) => {
 
 test('a vector of another length does not decide', (t) => {
   const { record } = learn(examplesOf(60), CHOICES, FACTS, now);
-  const learned = createLearned(record as NonNullable<typeof record>);
+  const learned = new Learned(record as NonNullable<typeof record>);
   for (const vector of [undefined, new Float32Array(WIDTH - 1)]) {
     t.throws(() => learned.decide(Float64Array.of(0.2, 0.3, 0.5), vector), { message: /does not fit its model/ });
   }
@@ -163,7 +163,7 @@ test('a learned decision among 300 choices takes a fraction of a millisecond, an
   const { record } = learn([...examples, ...examples, ...examples], many, FACTS, now);
   t.true(record !== undefined);
   t.true(JSON.stringify(record).length <= 512 * 1024);
-  const learned = createLearned(record as NonNullable<typeof record>);
+  const learned = new Learned(record as NonNullable<typeof record>);
   const { probabilities, vector } = examples[0] as (typeof examples)[number];
   for (let i = 0; i < 200; i++) learned.decide(probabilities, vector);
   const began = process.cpuUsage();

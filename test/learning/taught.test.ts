@@ -1,13 +1,12 @@
 /** What is learned from a teacher's answers, which texts it is asked about, and which of them are twins. */
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { createLearned } from '../../src/domain/learned.ts';
-import { chooseTexts, type PooledText } from '../../src/learning/choose-texts.ts';
+import { Learned } from '../../src/domain/learned.ts';
 import { judge, learn } from '../../src/learning/learn.ts';
 import { firstOfEach } from '../../src/learning/near-repeats.ts';
 import { qualityOf } from '../../src/learning/quality.ts';
 import { fitParameters, regressionData, type ScoredExample } from '../../src/learning/regression.ts';
-import { learnTaught } from '../../src/learning/taught.ts';
+import { chooseTexts, learnTaught, type PooledText } from '../../src/learning/teaching.ts';
 import { random } from '../support/random.ts';
 
 const CHOICES = ['a', 'b', 'c', 'd'];
@@ -38,8 +37,11 @@ function asked(texts: readonly ScoredExample[], right: number, confidence = 0.9)
   });
 }
 
-const rightOf = (record: Parameters<typeof createLearned>[0] | undefined, texts: readonly ScoredExample[]): number => {
-  const state = record === undefined ? undefined : createLearned(record);
+const rightOf = (
+  record: ConstructorParameters<typeof Learned>[0] | undefined,
+  texts: readonly ScoredExample[],
+): number => {
+  const state = record === undefined ? undefined : new Learned(record);
   const right = texts.filter(({ probabilities, vector, label }) => {
     const decided = state?.decide(probabilities, vector) ?? probabilities;
     return decided.indexOf(Math.max(...decided)) === label;
@@ -109,7 +111,7 @@ test('people have a veto: what agrees with the teacher and not with them is not 
   const sound = asked(textsOf(300), 0.9, 0.7);
   const eceOf = (labels: readonly ScoredExample[]): number => {
     const { lesson } = learnTaught({ pool: sound, people: labels, sure: 0.5 }, CHOICES, FACTS) ?? {};
-    const state = createLearned(lesson?.record as NonNullable<NonNullable<typeof lesson>['record']>);
+    const state = new Learned(lesson?.record as NonNullable<NonNullable<typeof lesson>['record']>);
     const judged = unseen.map(({ probabilities, vector, label }) => {
       const decided = state.decide(probabilities, vector);
       return judge(CHOICES, label, (k) => decided[k] as number);

@@ -4,6 +4,7 @@
  */
 import { versionFault } from '../../domain/catalogs.ts';
 import { textOfChoice } from '../../stores/catalog-additions.ts';
+import { withAdditions } from '../../stores/catalog-record.ts';
 import type { CatalogRecord } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { CATALOG_OPTIONS, type Command, flag, option, UsageError } from '../command.ts';
@@ -14,8 +15,6 @@ import { type LineProblem, problemLines } from '../learn/examples.ts';
 import { changeCatalog, existing, FORGET_OPTION } from '../learn/learn.ts';
 import type { OwnEngine } from '../learn/own-engine.ts';
 import { STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-
-type Descriptions = Readonly<Record<string, string>>;
 
 const DESCRIBE = {
   ...CATALOG_OPTIONS,
@@ -63,7 +62,7 @@ export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
           ...Object.entries(before).filter(([choice]) => !named.includes(choice)),
           ...(removes ? [] : described),
         ]);
-        const next = withDescriptions(found.record, descriptions);
+        const next = withAdditions(found.record, { ...additions, descriptions });
         const change = { catalogs, owner, found, forget: values.forget === true, terminal };
         await changeCatalog(change, next, async (engine) =>
           problemLines([...problems, ...(await textProblems(engine, next, lines))]),
@@ -95,7 +94,7 @@ export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
         const described = Object.entries(record.additions?.descriptions ?? {});
         const kept = described.filter(([choice]) => choices.includes(choice));
         const bare = { ...record, choices, version: version ?? record.version };
-        const next = withDescriptions(bare, Object.fromEntries(kept));
+        const next = withAdditions(bare, { ...record.additions, descriptions: Object.fromEntries(kept) });
         const added = choices.filter((choice) => !record.choices.includes(choice)).length;
         const remain = choices.length - added;
         terminal.out(
@@ -111,16 +110,6 @@ export const CATALOG_DESCRIPTION_COMMANDS: readonly Command[] = [
     },
   },
 ];
-
-/** The record with these descriptions in place of its own; what it learned stays. */
-function withDescriptions(record: CatalogRecord, descriptions: Descriptions): CatalogRecord {
-  const { additions, ...bare } = record;
-  const next = {
-    ...(Object.keys(descriptions).length === 0 ? {} : { descriptions }),
-    ...(additions?.learned === undefined ? {} : { learned: additions.learned }),
-  };
-  return Object.keys(next).length === 0 ? bare : { ...bare, additions: next };
-}
 
 /** Reads a file of descriptions. `removes`: only its choices are read, since their descriptions are to be removed. */
 function readDescriptions(text: string, choices: readonly string[], removes: boolean) {

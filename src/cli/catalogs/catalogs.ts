@@ -10,7 +10,7 @@ import { counted, type Listed, ownerFrom, printList, readArguments } from '../ar
 import { type Command, JSON_OPTION, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
 import { USUAL_MODEL } from '../decide/ask.ts';
 import { nameLookalikes } from '../decide/decide.ts';
-import { EXAMPLE_OPTIONS, exampleOptions } from '../learn/examples.ts';
+import { EXAMPLE_OPTIONS, readingFrom } from '../decide/records.ts';
 import { modelsFolder } from '../learn/own-engine.ts';
 import { addAll, catalogFrom, type Entry, exportLines, importedFrom } from '../store-lines.ts';
 import { ifCorrupt, patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
@@ -19,13 +19,15 @@ import { PROJECT_FORMS, readProject } from './other-projects.ts';
 const OWNED = { owner: OWNER_OPTION } as const;
 const LIST = { ...OWNED, json: JSON_OPTION } as const;
 
+/** Only CSV has columns, and its utterances no instruction of their own. */
+const { instruction: _, ...COLUMNS } = EXAMPLE_OPTIONS;
 const IMPORT = {
   ...OWNED,
   from: option('FORM', `what the project is: ${PROJECT_FORMS.join(', ')}`),
   catalog: option('ID', 'the id of the catalog that --from creates'),
   model: option('MODEL', 'its model', USUAL_MODEL),
   out: option('FILE', 'a new file for the examples of --from, as JSON lines'),
-  ...EXAMPLE_OPTIONS,
+  ...COLUMNS,
 } as const;
 
 /** The commands `umpire catalogs list`, `export`, `import` and `delete`. */
@@ -74,8 +76,7 @@ export const CATALOG_COMMANDS: readonly Command[] = [
   },
   {
     name: 'catalogs import',
-    usage:
-      '--owner NAME ([FILE] | --from FORM --catalog ID --out FILE [--model MODEL] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--label-column NAME] FILE…)',
+    usage: '--owner NAME ([FILE] | --from FORM --catalog ID --out FILE [OPTION]… FILE…)',
     summary: 'creates exported catalogs that the owner does not have; never overwrites',
     notes: [
       'A catalog whose model is not in the folder of models is imported all the same, and the command names it: another server may have the model. Decisions with the catalog fail where its model is not served.',
@@ -142,7 +143,7 @@ async function fromProject(
   if (!PROJECT_FORMS.includes(from)) throw new UsageError(`--from: '${from}' is none of ${PROJECT_FORMS.join(', ')}`);
   if (catalog === undefined || out === undefined || paths.length === 0)
     throw new UsageError('--from needs --catalog ID, --out FILE and the files of the project');
-  const { choices, examples, tests, notes } = await readProject(from, paths, exampleOptions(values));
+  const { choices, examples, tests, notes } = await readProject(from, paths, readingFrom(values));
   const entry = catalogFrom({ owner, id: catalog, model, choices });
   if ('problem' in entry) throw new Error(`${entry.problem}; nothing was imported`);
   for (const note of notes) terminal.err(note);

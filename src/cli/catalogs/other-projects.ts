@@ -7,8 +7,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { messageOf } from '../../engine/errors.ts';
 import { readTextFile } from '../decide/lines.ts';
-import { headerProblem, recordsOf } from '../decide/records.ts';
-import type { ExampleOptions } from '../learn/examples.ts';
+import { headerProblem, questionOf, type Reading, recordsOf, USUAL_READING } from '../decide/records.ts';
 
 /** A labelled text, as `umpire learn` reads it. CSV alone may have instructions. */
 export interface ProjectExample {
@@ -78,7 +77,7 @@ class Findings {
   }
 }
 
-type Reader = (found: Findings, files: readonly ProjectFile[], options: ExampleOptions) => void;
+type Reader = (found: Findings, files: readonly ProjectFile[], reading: Reading) => void;
 
 /** Why annotations and the like are no part of a catalog. */
 const NO_ENTITIES = 'entities, lists and features: a choice is decided from the text alone';
@@ -99,7 +98,7 @@ export const PROJECT_FORMS: readonly string[] = Object.keys(FORMS);
 export async function readProject(
   name: string,
   paths: readonly string[],
-  options: ExampleOptions = {},
+  reading: Reading = USUAL_READING,
 ): Promise<Project> {
   const { ends, read } = FORMS[name] as (typeof FORMS)[string];
   const isYaml = name === 'rasa';
@@ -116,7 +115,7 @@ export async function readProject(
     }
   }
   const found = new Findings();
-  read(found, files, options);
+  read(found, files, reading);
   const project = found.project();
   if (project.choices.length === 0) throw new Error(`no intents were found: is this what ${name} exports?`);
   return project;
@@ -202,15 +201,17 @@ function readRasa(found: Findings, files: readonly ProjectFile[]): void {
 }
 
 /** CSV or JSON lines with a text and its label. */
-function readRecords(found: Findings, files: readonly ProjectFile[], { separator, fields }: ExampleOptions): void {
-  const names = fields ?? { input: 'input', instruction: 'instruction', label: 'label' };
+function readRecords(found: Findings, files: readonly ProjectFile[], reading: Reading): void {
   for (const { path, content } of files) {
-    const { entries, form } = recordsOf(content as string, separator);
-    const problem = headerProblem(form, { input: names.input, label: names.label });
+    const { entries, form } = recordsOf(content as string, reading.separator);
+    const problem = headerProblem(form, reading, ['input', 'label']);
     if (problem !== undefined) throw new Error(`${path}: ${problem}`);
     for (const { line, read } of entries) {
       if ('problem' in read) found.notes.push(`left out: line ${line} of ${path}: ${read.problem}`);
-      else found.example(read.value[names.input], read.value[names.label], { asked: read.value[names.instruction] });
+      else {
+        const { input, instruction } = questionOf(read.value, reading);
+        found.example(input, read.value[reading.fields.label], { asked: instruction });
+      }
     }
   }
 }

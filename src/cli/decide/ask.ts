@@ -25,8 +25,7 @@ const BAR = 24;
 /** The command `umpire ask`. */
 export const ASK_COMMAND: Command = {
   name: 'ask',
-  usage:
-    '--question TEXT [--model MODEL] [--url URL] [--key KEY | --key-file FILE] [--json] TEXT (CHOICE… | --catalog ID)',
+  usage: '--question TEXT [--key KEY | --key-file FILE] [OPTION]… TEXT (CHOICE… | --catalog ID)',
   summary: 'decides one text through a running service',
   notes: ['Prints the choice, and a bar for the probability of each.'],
   positionals: [

@@ -15,17 +15,15 @@ import {
   entriesIn,
   headerProblem,
   questionOf,
+  type Reading,
   type RecordReader,
-  type recordOptions,
 } from './records.ts';
 
 /** What `umpire decide` was asked to do. */
 export interface DecideJob {
   readonly client: DecidingClient;
   readonly asked: Omit<Asked, 'input' | 'instruction'>;
-  readonly instruction: string | undefined;
-  /** How the file of records is read. */
-  readonly reading: ReturnType<typeof recordOptions>;
+  readonly reading: Reading;
   readonly file: string | undefined;
   readonly out: string | undefined;
   readonly resumes: boolean;
@@ -141,7 +139,7 @@ function columnsOf(reader: RecordReader, read: readonly Entry[], job: DecideJob)
     const [entry = { line: 1, read: { problem: 'is no header' } }] = read;
     throw new Error(`line ${entry.line}: ${'problem' in entry.read ? entry.read.problem : 'is no header'}`);
   }
-  const problem = headerProblem(form, job.reading.fields, job.instruction);
+  const problem = headerProblem(form, job.reading);
   if (problem !== undefined) throw new Error(problem);
   const taken = takenName(columns);
   if (taken !== undefined) throw new Error(`the header has a column '${taken}', which the answers add`);
@@ -166,12 +164,12 @@ async function fileDestination(file: string, mustBeNew: boolean) {
 }
 
 /** What the service is asked about a record, or why it cannot be asked. */
-function askedOf(entry: Entry, { asked, instruction, reading: { fields: names } }: DecideJob): Asked | Outcome {
+function askedOf(entry: Entry, { asked, reading }: DecideJob): Asked | Outcome {
   if ('problem' in entry.read) return unreadable(entry, entry.read.problem);
   const { value: fields } = entry.read;
   const taken = takenName(Object.keys(fields));
   if (taken !== undefined) return unreadable(entry, `has a field '${taken}', which the answers add`);
-  const question = questionOf(fields, names, instruction);
+  const question = questionOf(fields, reading);
   for (const [param, value] of Object.entries(question)) {
     if (typeof value === 'string' && value !== '') continue;
     const message = `${param} must be a text that is not empty`;

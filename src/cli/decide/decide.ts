@@ -8,7 +8,7 @@ import { type Command, flag, option, type Terminal, UsageError } from '../comman
 import { type DecideJob, decideFile } from './decide-file.ts';
 import { DecidingClient } from './deciding-client.ts';
 import { readTextFile } from './lines.ts';
-import { entriesOf, RECORD_OPTIONS, recordOptions } from './records.ts';
+import { entriesOf, RECORD_OPTIONS, readingFrom } from './records.ts';
 
 /** The options that say which service decides, and for the holder of which key. */
 export const SERVICE_OPTIONS = {
@@ -21,7 +21,6 @@ const OPTIONS = {
   model: option('MODEL', 'the model, or one revision of it; needed'),
   catalog: option('ID', 'a stored catalog of the owner of the key'),
   choices: option('FILE', 'choices in place of a catalog: a JSON array, or one a line'),
-  instruction: option('TEXT', 'the instruction of records that have none'),
   ...RECORD_OPTIONS,
   ...SERVICE_OPTIONS,
   out: option('FILE', 'where the answers go', 'standard output'),
@@ -40,7 +39,7 @@ const MOST_AT_ONCE = 512;
 export const DECIDE_COMMAND: Command = {
   name: 'decide',
   usage:
-    '[--url URL] --model MODEL (--catalog ID | --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--key KEY | --key-file FILE] [--out FILE [--resume]] [--format json|csv] [--probabilities] [--sure FILE] [--at-once N] [--patience DURATION] [FILE]',
+    '--model MODEL (--catalog ID | --choices FILE) [--key KEY | --key-file FILE] [--out FILE [--resume]] [OPTION]… [FILE]',
   summary: 'decides the texts of a file through a running service',
   notes: [
     "A record's fields are written as they are, followed by choice, confidence, model and learned (the digest, if the catalog learned), or by error. The records stay in order.",
@@ -71,8 +70,7 @@ export const DECIDE_COMMAND: Command = {
           ...(catalog === undefined ? {} : { catalog }),
           ...(choices === undefined ? {} : { choices: await choicesIn(choices, terminal) }),
         },
-        instruction: values.instruction,
-        reading: recordOptions(values),
+        reading: readingFrom(values),
         file: positionals[0],
         out,
         resumes: values.resume === true,

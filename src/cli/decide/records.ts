@@ -196,19 +196,29 @@ function createJsonReader(outside: 0 | 1): Pick<RecordReader, 'push' | 'end'> {
   };
 }
 
-/**
- * What is missing in the header of CSV that needs these columns, with what it has instead. With an `instruction` of
- * records that have none, the column of instructions is not needed.
- */
+/** What a record may have. */
+type Role = 'input' | 'instruction' | 'label';
+
+/** How the records of a file are read. */
+export interface Reading {
+  /** Of CSV, where it is not to be found out. */
+  readonly separator: string | undefined;
+  /** The instruction of records that have none. */
+  readonly instruction: string | undefined;
+  /** The fields that hold a record's parts. */
+  readonly fields: Readonly<Record<Role, string>>;
+}
+
+/** What is missing in the header of CSV whose records need these parts, with what it has instead. */
 export function headerProblem(
   form: RecordForm | undefined,
-  fields: Readonly<Record<string, string>>,
-  instruction?: string,
+  { fields, instruction }: Reading,
+  roles: readonly Role[] = ['input', 'instruction'],
 ): string | undefined {
   if (form?.kind !== 'csv' || form.columns === undefined) return undefined;
   const { columns } = form;
-  const needed = Object.entries(fields).filter(([role]) => role !== 'instruction' || instruction === undefined);
-  const missing = needed.filter(([, name]) => !columns.includes(name));
+  const needed = roles.filter((role) => role !== 'instruction' || instruction === undefined);
+  const missing = needed.map((role) => [role, fields[role]] as const).filter(([, name]) => !columns.includes(name));
   if (missing.length === 0) return undefined;
   const has = columns.map((name) => `'${name}'`).join(', ');
   const hints = [
@@ -222,8 +232,7 @@ export function headerProblem(
 /** What is asked about a record, as it stands there: its text, and its instruction or else the one that is given. */
 export function questionOf(
   record: Fields,
-  fields: Readonly<Record<'input' | 'instruction', string>>,
-  instruction: string | undefined,
+  { fields, instruction }: Reading,
 ): { readonly input: unknown; readonly instruction: unknown } {
   const own = record[fields.instruction] ?? '';
   return { input: record[fields.input], instruction: own === '' ? instruction : own };
@@ -231,18 +240,33 @@ export function questionOf(
 
 /** The options that say how a file of records is read. */
 export const RECORD_OPTIONS = {
+  instruction: option('TEXT', 'the instruction of those that have none'),
   separator: option('SIGN', "what separates columns of CSV; 'tab' for a tab", 'the one that the header has most of'),
   'input-column': option('NAME', 'the field that holds the text', 'input'),
   'instruction-column': option('NAME', 'the field that holds the question', 'instruction'),
 } as const;
 
+/** The options for records that have labels. */
+export const EXAMPLE_OPTIONS = {
+  ...RECORD_OPTIONS,
+  'label-column': option('NAME', 'the field that holds the label', 'label'),
+} as const;
+
 /** The values of those options. @throws UsageError. */
-export function recordOptions(values: { readonly [name in keyof typeof RECORD_OPTIONS]?: string | undefined }) {
+export function readingFrom(values: { readonly [name in keyof typeof EXAMPLE_OPTIONS]?: string | undefined }): Reading {
   const separator = values.separator === 'tab' || values.separator === '\\t' ? '\t' : values.separator;
   if (separator !== undefined && (separator.length !== 1 || /["\r\n\w]/.test(separator)))
     throw new UsageError(`--separator: '${separator}' is not one sign that can separate columns`);
   return {
     separator,
-    fields: { input: values['input-column'] ?? 'input', instruction: values['instruction-column'] ?? 'instruction' },
+    instruction: values.instruction,
+    fields: {
+      input: values['input-column'] ?? 'input',
+      instruction: values['instruction-column'] ?? 'instruction',
+      label: values['label-column'] ?? 'label',
+    },
   };
 }
+
+/** How records with the usual fields are read. */
+export const USUAL_READING = readingFrom({});

@@ -34,7 +34,7 @@ const EXPORT = { owner: ANY_OWNER_OPTION } as const;
 export const KEY_COMMANDS: readonly Command[] = [
   {
     name: 'keys create',
-    usage: '--owner NAME [--label TEXT] [--rate RATE] [--concurrency N] [--quota N]',
+    usage: '--owner NAME [OPTION]…',
     summary: 'makes a key and prints it, this once, as the last line',
     options: CREATE,
     environment: STORE_ENVIRONMENT,

@@ -3,7 +3,7 @@
  * confidence on they can be acted on. A package that is being made gets its temperature in the same way.
  */
 import { writeFile } from 'node:fs/promises';
-import { createLearned } from '../../domain/learned.ts';
+import { Learned } from '../../domain/learned.ts';
 import { applyTemperature } from '../../engine/tempered.ts';
 import { fitTemperature } from '../../learning/ladder.ts';
 import { judge, MIN_EXAMPLES } from '../../learning/learn.ts';
@@ -15,20 +15,10 @@ import { choicesIn, keyFrom, SERVICE_OPTIONS, serviceFrom } from '../decide/deci
 import { type Asked, DecidingClient, nameOf } from '../decide/deciding-client.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { interruptible, outcomesOf } from '../decide/pace.ts';
+import { EXAMPLE_OPTIONS, readingFrom } from '../decide/records.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
 import { costFigures, costsIn } from './costs-file.ts';
-import {
-  EXAMPLE_OPTIONS,
-  type Example,
-  type ExampleFile,
-  type ExampleOptions,
-  exampleOptions,
-  type LineProblem,
-  labelsIn,
-  readExamples,
-  refuse,
-  withoutKnown,
-} from './examples.ts';
+import { type Example, type ExampleFile, type LineProblem, readExamples, refuse, withoutKnown } from './examples.ts';
 import { existing, scoredExamples } from './learn.ts';
 import { type OwnEngine, withOwnEngine } from './own-engine.ts';
 import { choiceLines, figureLines, reportPage, short, thresholdLines } from './report-page.ts';
@@ -38,7 +28,6 @@ const OPTIONS = {
   owner: { ...OWNER_OPTION, meaning: 'who owns the catalog' },
   model: option('MODEL', 'a model, without a catalog'),
   choices: option('FILE', 'its choices: a JSON array, or one a line'),
-  instruction: option('TEXT', 'the instruction of examples that have none'),
   ...EXAMPLE_OPTIONS,
   costs: option('FILE', 'JSON with what mistakes and people cost; finds what costs least'),
   ...SERVICE_OPTIONS,
@@ -51,7 +40,7 @@ const OPTIONS = {
 export const EVALUATE_COMMAND: Command = {
   name: 'evaluate',
   usage:
-    '(--owner NAME --catalog ID | --url URL [--key KEY | --key-file FILE] --catalog ID | [--url URL] --model M --choices FILE) [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--label-column NAME] [--costs FILE] [--json] [--report FILE.html] EXAMPLES',
+    '(--owner NAME --catalog ID | --url URL [--key KEY | --key-file FILE] --catalog ID | [--url URL] --model M --choices FILE) [OPTION]… EXAMPLES',
   summary: 'measures answers on labelled examples',
   notes: [
     'Use examples that the catalog did not learn from: it knows those. Where they are kept beside it, they are left out, and so is what is nearly the same. With --url nobody sees what is kept: leave them out yourself.',
@@ -79,7 +68,7 @@ export const EVALUATE_COMMAND: Command = {
         : { record: { id: catalog as string, ...(await client.catalog(catalog as string)) }, learnedFrom: '' };
     const costs = values.costs === undefined ? undefined : await costsIn(values.costs, record.choices);
     const known = readExamples(learnedFrom, record.choices).examples;
-    const file = withoutKnown(readExamples(text, record.choices, exampleOptions(values)), known);
+    const file = withoutKnown(readExamples(text, record.choices, readingFrom(values)), known);
     const { examples } = file;
     for (const note of file.notes) terminal.err(note);
     if (examples.length + file.problems.length === 0) throw new Error('there are no examples');
@@ -123,7 +112,7 @@ async function decideAll(terminal: Terminal, record: Decider, file: ExampleFile)
   const sorted = record.choices.toSorted();
   const { learned } = record.additions ?? {};
   return withOwnEngine(terminal, record.model, async (engine) => {
-    const state = learned?.model === engine.name ? createLearned(learned) : undefined;
+    const state = learned?.model === engine.name ? new Learned(learned) : undefined;
     if (learned !== undefined && state === undefined) {
       terminal.err(`what the catalog learned is for ${learned.model}; ${engine.name} is measured zero-shot`);
     }
@@ -238,9 +227,8 @@ export interface FittedTemperature {
 const DIGITS = 4;
 
 /** Reads a file as `umpire learn` does. Notes go to standard error. @throws Error with every problem of the file. */
-export function labelledExamples(text: string, options: ExampleOptions, terminal: Terminal): LabelledExamples {
-  const choices = labelsIn(text, options);
-  const { examples, problems, notes } = readExamples(text, choices, options);
+export function labelledExamples(text: string, instruction: string | undefined, terminal: Terminal): LabelledExamples {
+  const { choices, examples, problems, notes } = readExamples(text, undefined, readingFrom({ instruction }));
   for (const note of notes) terminal.err(note);
   refuse(problems);
   if (choices.length < 2) throw new Error('examples need two labels or more: they are the choices');

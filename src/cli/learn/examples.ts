@@ -5,9 +5,9 @@
 import { hash } from 'node:crypto';
 import { nearest } from '../../domain/nearest.ts';
 import { firstOfEach } from '../../learning/near-repeats.ts';
-import { option } from '../command.ts';
 import { plainly } from '../decide/decide.ts';
-import { headerProblem, questionOf, RECORD_OPTIONS, recordOptions, recordsOf } from '../decide/records.ts';
+import type { Entry } from '../decide/lines.ts';
+import { headerProblem, questionOf, type Reading, recordsOf, USUAL_READING } from '../decide/records.ts';
 
 /** A text of a file. `line` is its place there, from 1. */
 export interface Text {
@@ -31,6 +31,8 @@ export interface LineProblem {
 
 /** What a file of examples holds. */
 export interface ExampleFile {
+  /** What labels may be. */
+  readonly choices: readonly string[];
   /** In an order that does not depend on the file's. */
   readonly examples: readonly Example[];
   /** Why the file cannot be used, as far as this shows without a model. */
@@ -41,47 +43,29 @@ export interface ExampleFile {
   readonly notes: readonly string[];
 }
 
-/** How a file is read. `instruction`: the one of examples that have none. */
-export interface ExampleOptions {
+/** How a file of examples is read. */
+export interface ExampleReading extends Reading {
   /** Whether examples may have their own list `choices`. The choices of all others are then the labels of those. */
   readonly ownChoices?: boolean;
-  readonly instruction?: string | undefined;
-  readonly separator?: string | undefined;
-  /** The fields that hold an example's parts. */
-  readonly fields?: Readonly<Record<'input' | 'instruction' | 'label', string>>;
 }
 
-/** The options of commands that read examples. */
-export const EXAMPLE_OPTIONS = {
-  ...RECORD_OPTIONS,
-  'label-column': option('NAME', 'the field that holds the label', 'label'),
-} as const;
+/** Parts that every example has. */
+const PARTS = ['input', 'instruction', 'label'] as const;
 
-/** The values of those options, and of `--instruction`. @throws UsageError. */
-export function exampleOptions(
-  values: {
-    readonly [name in keyof typeof EXAMPLE_OPTIONS | 'instruction']?: string | undefined;
-  },
-): ExampleOptions {
-  const { separator, fields } = recordOptions(values);
-  const { instruction, 'label-column': label = 'label' } = values;
-  return { instruction, separator, fields: { ...fields, label } };
-}
-
-const USUAL_FIELDS = { input: 'input', instruction: 'instruction', label: 'label' };
-
-/** Reads the text of a file. */
+/** Reads the text of a file. `given`: what labels may be; undefined for all that occur, which are then the choices. */
 export function readExamples(
   text: string,
-  choices: readonly string[],
-  { ownChoices = false, instruction, separator, fields = USUAL_FIELDS }: ExampleOptions = {},
+  given: readonly string[] | undefined,
+  reading: ExampleReading = USUAL_READING,
 ): ExampleFile {
+  const { fields, separator, ownChoices = false } = reading;
   const problems: LineProblem[] = [];
   let answered = 0;
   const texts: Text[] = [];
   const examples: Example[] = [];
   const { entries, form } = recordsOf(text, separator);
-  const header = headerProblem(form, fields, instruction);
+  const choices = given ?? labelsOf(entries, fields.label, ownChoices);
+  const header = headerProblem(form, reading, PARTS);
   if (header !== undefined) problems.push({ line: 1, problem: header });
   for (const { line, read } of header === undefined ? entries : []) {
     if ('problem' in read) {
@@ -89,8 +73,8 @@ export function readExamples(
       continue;
     }
     const label = read.value[fields.label];
-    const example = { ...questionOf(read.value, fields, instruction), label } as Omit<Example, 'line'>;
-    const given = ownChoices ? read.value.choices : undefined;
+    const example = { ...questionOf(read.value, reading), label } as Omit<Example, 'line'>;
+    const own = ownChoices ? read.value.choices : undefined;
     const missing = Object.entries(example).filter(([, value]) => typeof value !== 'string' || value === '');
     const { choice, error } = read.value;
     if ((label ?? '') === '' && (choice ?? error ?? '') !== '') {
@@ -99,15 +83,15 @@ export function readExamples(
     }
     if (!missing.some(([part]) => part !== 'label')) texts.push({ line, ...example });
     if (missing.length > 0) problems.push({ line, problem: missingProblem(missing, fields) });
-    else if (given !== undefined && !areChoices(given))
+    else if (own !== undefined && !areChoices(own))
       problems.push({ line, problem: 'choices must be a list of 2 to 300 texts, none of them empty or there twice' });
-    else if ((given ?? choices).includes(example.label))
-      examples.push({ line, ...example, ...(given === undefined ? {} : { choices: given.toSorted() }) });
-    else problems.push({ line, problem: labelProblem(example.label, given ?? choices) });
+    else if ((own ?? choices).includes(example.label))
+      examples.push({ line, ...example, ...(own === undefined ? {} : { choices: own.toSorted() }) });
+    else problems.push({ line, problem: labelProblem(example.label, own ?? choices) });
   }
   const { notes, ...kept } = distinct(examples, choices);
   const left = `${answered} lines have an answer or an error and no label; left out ('umpire review' gives them one)`;
-  return { problems, texts, ...kept, notes: answered === 0 ? notes : [left, ...notes] };
+  return { choices, problems, texts, ...kept, notes: answered === 0 ? notes : [left, ...notes] };
 }
 
 /** Problems as lines for the operator, ordered by their place in the file; those of no line, 0, come first. */
@@ -121,12 +105,10 @@ export function refuse(problems: readonly LineProblem[]): void {
   if (problems.length > 0) throw new Error(problemLines(problems).join('\n'));
 }
 
-/** The labels of a file, each once and in code-unit order, for decisions whose choices they are. */
-export function labelsIn(text: string, options: ExampleOptions = {}): readonly string[] {
-  const { ownChoices = false, separator, fields = USUAL_FIELDS } = options;
-  const { entries } = recordsOf(text, separator);
+/** The labels of records, each once and in code-unit order. */
+function labelsOf(entries: readonly Entry[], field: string, ownChoices: boolean): readonly string[] {
   const labels = entries.flatMap(({ read }) =>
-    'value' in read && !(ownChoices && 'choices' in read.value) ? [read.value[fields.label]] : [],
+    'value' in read && !(ownChoices && 'choices' in read.value) ? [read.value[field]] : [],
   );
   return [...new Set(labels.filter((label) => typeof label === 'string' && label !== ''))].toSorted() as string[];
 }

@@ -8,27 +8,20 @@ import { type Lesson, learn, MIN_EXAMPLES } from '../../learning/learn.ts';
 import type { AnswerQuality } from '../../learning/quality.ts';
 import type { ScoredExample } from '../../learning/regression.ts';
 import { basisOf } from '../../stores/catalog-additions.ts';
+import { withAdditions } from '../../stores/catalog-record.ts';
 import type { CatalogRecord, CatalogStore, StampedCatalog } from '../../stores/catalog-store.ts';
 import { ownerFrom, readArguments } from '../arguments.ts';
 import { type Command, flag, OWNER_OPTION, option, type Terminal, UsageError } from '../command.ts';
 import { readTextFile } from '../decide/lines.ts';
+import { EXAMPLE_OPTIONS, readingFrom } from '../decide/records.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-import {
-  EXAMPLE_OPTIONS,
-  type Example,
-  type ExampleFile,
-  exampleLines,
-  exampleOptions,
-  problemLines,
-  readExamples,
-} from './examples.ts';
+import { type Example, type ExampleFile, exampleLines, problemLines, readExamples } from './examples.ts';
 import { type OwnEngine, withOwnEngine } from './own-engine.ts';
 import { figureLines, percent, thresholdLines } from './report-page.ts';
 
 const OPTIONS = {
   catalog: option('ID', 'the catalog; needed'),
   owner: OWNER_OPTION,
-  instruction: option('TEXT', 'the instruction of examples that have none'),
   ...EXAMPLE_OPTIONS,
   'keep-examples': flag('keeps the examples beside the catalog, for --refresh'),
   refresh: flag('learns anew from the examples that are kept, for a new revision'),
@@ -38,8 +31,7 @@ const OPTIONS = {
 /** The command `umpire learn`. */
 export const LEARN_COMMAND: Command = {
   name: 'learn',
-  usage:
-    '--catalog ID --owner NAME [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] [--label-column NAME] (EXAMPLES [--keep-examples] | --refresh | --forget)',
+  usage: '--catalog ID --owner NAME [OPTION]… (EXAMPLES [--keep-examples] | --refresh | --forget)',
   summary: 'lets a catalog learn from labelled examples',
   notes: [
     'The catalog learns a temperature, a bias for each choice or weights on the text, as far as each helps on held-out examples. If none helps by more than chance, nothing is changed.',
@@ -68,8 +60,7 @@ export const LEARN_COMMAND: Command = {
       const kept = text ?? (await catalogs.examples(owner, id, patience()));
       if (kept === '') throw new Error(`no examples are kept beside '${id}'`);
       // What is kept has the usual fields.
-      const options = text === undefined ? {} : exampleOptions(values);
-      const examples = readExamples(kept, found.record.choices, options);
+      const examples = readExamples(kept, found.record.choices, text === undefined ? undefined : readingFrom(values));
       for (const note of examples.notes) terminal.err(note);
       // Without --keep-examples the kept ones are deleted: they would be taken for those of this lesson.
       const others = values['keep-examples'] === true ? exampleLines(examples.examples) : '';
@@ -83,7 +74,7 @@ async function forget(catalogs: CatalogStore, owner: string, found: StampedCatal
   const { id, additions, calibrations } = found.record;
   if (additions?.learned === undefined && calibrations === undefined)
     throw new Error(`catalog '${id}' has learned nothing`);
-  await replaceCatalog(catalogs, owner, found, withoutLearned(found.record), '');
+  await replaceCatalog(catalogs, owner, found, withLearned(found.record, undefined), '');
   terminal.out(`${id}: has forgotten; every server decides zero-shot within a second`);
 }
 
@@ -124,7 +115,7 @@ export async function keepLesson(
       'nothing beats the model as it is by more than chance; nothing was changed. More examples may tell',
     );
   const { rung, digest, model } = lesson.record;
-  await replaceCatalog(catalogs, owner, found, taught(found.record, lesson), keep);
+  await replaceCatalog(catalogs, owner, found, withLearned(found.record, lesson.record), keep);
   const end = 'every server decides by it within a second';
   terminal.out(`${found.record.id}: learned ${rung} for ${model}, digest ${digest}; ${end}`);
 }
@@ -190,12 +181,12 @@ export async function changeCatalog(
         `what '${id}' learned belongs to its choices as they are read now, and too few examples are kept to learn it anew: --forget gives it up`,
       );
     if (wrong.length > 0) throw new Error(`${wrong.join('\n')}\nnothing was changed`);
-    let changed = isStale || forget ? withoutLearned(next) : next;
+    let changed = isStale || forget ? withLearned(next, undefined) : next;
     if (isStale && hasLearned && !forget) {
       terminal.out(`learning anew from ${examples.length} kept examples with ${engine.name}`);
       const lesson = await lessonOf(engine, next, examples);
       for (const line of lessonLines(lesson)) terminal.out(line);
-      changed = taught(next, lesson);
+      changed = withLearned(next, lesson.record);
     }
     await replaceCatalog(catalogs, owner, found, changed, exampleLines(examples));
     const now = changed.additions?.learned;
@@ -226,17 +217,9 @@ export async function scoredExamples(
   });
 }
 
-/** The record with what a lesson taught, in place of what it learned before. */
-function taught(record: CatalogRecord, lesson: Lesson): CatalogRecord {
-  const next = withoutLearned(record);
-  if (lesson.record === undefined) return next;
-  return { ...next, additions: { ...next.additions, learned: lesson.record } };
-}
-
-/** The record without learned state, and without the calibrations of earlier releases that learned state replaces. */
-function withoutLearned({ calibrations: _, additions, ...record }: CatalogRecord): CatalogRecord {
-  const descriptions = additions?.descriptions ?? {};
-  return Object.keys(descriptions).length === 0 ? record : { ...record, additions: { descriptions } };
+/** The record with this learned state in place of its own, and of the calibrations of earlier releases. */
+function withLearned({ calibrations: _, ...record }: CatalogRecord, learned: Lesson['record']): CatalogRecord {
+  return withAdditions(record, { ...record.additions, learned });
 }
 
 /** The results of a lesson on held-out examples, as lines for a terminal. */

@@ -1,8 +1,8 @@
 /** An engine that a command starts for itself, beside the server's, to decide many texts; and where its models are. */
 import { availableParallelism } from 'node:os';
 import { MODEL_SETTINGS } from '../../config.ts';
+import { ReadChoices } from '../../domain/catalog-cache.ts';
 import { findModel, qualifiedName } from '../../domain/models.ts';
-import { createReadChoices, type ReadChoices } from '../../domain/read-choices.ts';
 import { readSettings } from '../../domain/settings.ts';
 import { createEngine } from '../../engine/create-engine.ts';
 import type { Engine, JobTerms, ModelRevision, ScoreOutcome } from '../../engine/engine.ts';
@@ -25,44 +25,99 @@ type AnyText = Text & Pick<Example, 'choices'>;
 /** What texts without choices of their own are decided by, with the descriptions that are read in place of choices. */
 type Choices = Pick<CatalogRecord, 'choices' | 'additions'>;
 
-/** Scores texts with one revision of a model. */
-export interface OwnEngine {
-  readonly name: string;
-  readonly revision: ModelRevision;
-  /**
-   * Everything that is wrong with a file, a problem a line, including texts that are too long for the model. Makes no
-   * decisions.
-   */
-  problemsOf(file: Pick<ExampleFile, 'problems' | 'texts'>): Promise<readonly string[]>;
-  /** The scores of all texts, in their order. Throws Error with a line for each text that was refused. */
-  scoreAll(texts: readonly AnyText[], by: Choices): Promise<readonly Scored[]>;
-  /** The scores of texts at their places, none of those that the model does not take, and why it does not. */
-  scoreSome(texts: readonly AnyText[], by: Choices): Promise<SomeScores>;
-  /**
-   * Scores texts, shows how far this has come, and tells `heard` the outcome of each as it comes. Begins no more once
-   * the signal is aborted or `heard` throws, and throws the same when those in progress have ended.
-   */
-  scoreEach(
-    texts: readonly AnyText[],
-    by: Choices,
-    heard: (outcome: Heard, place: number) => void,
-    signal?: AbortSignal,
-  ): Promise<void>;
-  /** The texts that are too long to be choices of the model, each with its number of tokens. */
-  tooLong(texts: readonly string[]): Promise<ReadonlyMap<string, number>>;
-}
-
-interface SomeScores {
-  readonly scored: readonly (Scored | undefined)[];
-  readonly problems: readonly LineProblem[];
-}
-
 /** Milliseconds until a model must be loaded, on a busy machine, too. */
 const LOAD_MS = 120_000;
 /** Milliseconds that one decision may take, on a busy machine, too. */
 const DECISION_MS = 120_000;
 /** Engine processes, at most: each of them loads the model into memory of its own. */
 const MOST_ENGINES = 8;
+
+/** Scores texts with one revision of a model. */
+export class OwnEngine {
+  readonly name: string;
+  readonly revision: ModelRevision;
+  readonly #engine: Engine;
+  readonly #terminal: Terminal;
+  readonly #lanes: number;
+
+  /** `lanes`: decisions at a time. */
+  constructor(engine: Engine, revision: ModelRevision, terminal: Terminal, lanes: number) {
+    this.name = qualifiedName(revision);
+    this.revision = revision;
+    this.#engine = engine;
+    this.#terminal = terminal;
+    this.#lanes = lanes;
+  }
+
+  /**
+   * Everything that is wrong with a file, a problem a line, including texts that are too long for the model. Makes no
+   * decisions.
+   */
+  async problemsOf({ problems, texts }: Pick<ExampleFile, 'problems' | 'texts'>): Promise<readonly string[]> {
+    return problemLines([...problems, ...(await this.scoreSome(texts, { choices: [] })).problems]);
+  }
+
+  /** The scores of all texts, in their order. Throws Error with a line for each text that was refused. */
+  async scoreAll(texts: readonly AnyText[], by: Choices): Promise<readonly Scored[]> {
+    // An inference server may count tokens otherwise than the package's tokenizer, so problemsOf() may miss these.
+    const { scored, problems } = await this.scoreSome(texts, by);
+    refuse(problems);
+    return scored as readonly Scored[];
+  }
+
+  /** The scores of texts at their places, none of those that the model does not take, and why it does not. */
+  async scoreSome(texts: readonly AnyText[], by: Choices) {
+    const scored = new Array<Scored | undefined>(texts.length);
+    const problems: LineProblem[] = [];
+    await this.scoreEach(texts, by, (outcome, place) => {
+      if (outcome instanceof Error) throw outcome;
+      if ('problem' in outcome) problems.push(outcome);
+      else scored[place] = outcome;
+    });
+    return { scored, problems };
+  }
+
+  /**
+   * Scores texts, shows how far this has come, and tells `heard` the outcome of each as it comes. Begins no more once
+   * the signal is aborted or `heard` throws, and throws the same when those in progress have ended.
+   */
+  async scoreEach(
+    texts: readonly AnyText[],
+    { choices, additions }: Choices,
+    heard: (outcome: Heard, place: number) => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { id: model, revision } = this.revision;
+    const usual = new ReadChoices(choices.toSorted(), additions?.descriptions ?? {});
+    const done = { lines: 0, errors: 0 };
+    const progress = () => ({ ...done, share: (done.lines + done.errors) / texts.length });
+    const endProgress = showProgress(this.#terminal, progress);
+    await inLanes(texts, this.#lanes, async ({ line, input, instruction, choices: own }, place) => {
+      signal?.throwIfAborted();
+      const read = own === undefined ? usual : new ReadChoices(own, {});
+      const asked = { model, revision, input, instruction, choices: read.texts, vector: true };
+      const outcome = await this.#engine.score(asked, termsUntil(signal)).catch((error: Error) => error);
+      if (outcome instanceof Error) signal?.throwIfAborted();
+      const told = outcome instanceof Error ? outcome : toldOf(outcome, line, read);
+      if ('kind' in told) done.lines++;
+      else done.errors++;
+      heard(told, place);
+    }).finally(endProgress);
+  }
+
+  /** The texts that are too long to be choices of the model, each with its number of tokens. */
+  async tooLong(texts: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const { id: model, revision } = this.revision;
+    const found = new Map<string, number>();
+    for (;;) {
+      const choices = texts.filter((text) => !found.has(text)).toSorted();
+      if (choices.length === 0) return found;
+      const outcome = await this.#engine.prepare({ model, revision, choices }, termsUntil());
+      if (outcome.kind === 'prepared') return found;
+      found.set(outcome.choice, outcome.tokens);
+    }
+  }
+}
 
 /**
  * Starts an engine, does `work` with it and closes it. Throws Error if the model cannot be loaded. `modelsDir`: the
@@ -84,62 +139,9 @@ export async function withOwnEngine<T>(
   });
   try {
     const revision = await readyRevision(engine, model);
-    const name = qualifiedName(revision);
     // A cascade is ready before the last of its steps is.
-    for (const step of await stepsOf(modelsDir, name)) await readyRevision(engine, step);
-    const job = { model: revision.id, revision: revision.revision };
-    const scoreEach: OwnEngine['scoreEach'] = (texts, { choices, additions }, heard, signal) => {
-      const usual = createReadChoices(choices.toSorted(), additions?.descriptions ?? {});
-      const done = { lines: 0, errors: 0 };
-      const progress = () => ({ ...done, share: (done.lines + done.errors) / texts.length });
-      const endProgress = showProgress(terminal, progress);
-      return inLanes(texts, 2 * engines, async ({ line, input, instruction, choices: own }, place) => {
-        signal?.throwIfAborted();
-        const read = own === undefined ? usual : createReadChoices(own, {});
-        const asked = { ...job, input, instruction, choices: read.texts, vector: true };
-        const outcome = await engine.score(asked, termsUntil(signal)).catch((error: Error) => error);
-        if (outcome instanceof Error) signal?.throwIfAborted();
-        const told = outcome instanceof Error ? outcome : toldOf(outcome, line, read);
-        if ('kind' in told) done.lines++;
-        else done.errors++;
-        heard(told, place);
-      }).finally(endProgress);
-    };
-    const scoreSome: OwnEngine['scoreSome'] = async (texts, by) => {
-      const scored = new Array<Scored | undefined>(texts.length);
-      const problems: LineProblem[] = [];
-      await scoreEach(texts, by, (outcome, place) => {
-        if (outcome instanceof Error) throw outcome;
-        if ('problem' in outcome) problems.push(outcome);
-        else scored[place] = outcome;
-      });
-      return { scored, problems };
-    };
-    return await work({
-      name,
-      revision,
-      scoreEach,
-      scoreSome,
-      async problemsOf({ problems, texts }) {
-        return problemLines([...problems, ...(await scoreSome(texts, { choices: [] })).problems]);
-      },
-      async scoreAll(texts, by) {
-        // An inference server may count tokens otherwise than the package's tokenizer, so problemsOf() may miss these.
-        const { scored, problems } = await scoreSome(texts, by);
-        refuse(problems);
-        return scored as readonly Scored[];
-      },
-      async tooLong(texts) {
-        const found = new Map<string, number>();
-        for (;;) {
-          const choices = texts.filter((text) => !found.has(text)).toSorted();
-          if (choices.length === 0) return found;
-          const outcome = await engine.prepare({ ...job, choices }, termsUntil());
-          if (outcome.kind === 'prepared') return found;
-          found.set(outcome.choice, outcome.tokens);
-        }
-      },
-    });
+    for (const step of await stepsOf(modelsDir, qualifiedName(revision))) await readyRevision(engine, step);
+    return await work(new OwnEngine(engine, revision, terminal, 2 * engines));
   } finally {
     await engine.close();
   }
@@ -192,7 +194,8 @@ async function readyRevision(engine: Engine, model: string): Promise<ModelRevisi
   for (const end = performance.now() + LOAD_MS; ; ) {
     const revision = findModel(engine.models(), model);
     if (revision === undefined || revision.status === 'disabled') throw new Error(`model '${model}' is not served`);
-    if (revision.status === 'ready') return revision;
+    // Until all are loaded, the plain name may mean an older revision.
+    if (revision.status === 'ready' && engine.ready()) return revision;
     if (performance.now() > end) {
       throw new Error(`model '${model}' cannot be loaded; 'umpire models check ${model}' says why`);
     }

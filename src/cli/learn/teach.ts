@@ -3,25 +3,34 @@
  * Nobody is asked twice about a text: every answer is in a file as soon as it is there, and the command goes on from
  * that. The order of choices is no part of a question to a model, so no answer has to be confirmed in another order.
  */
-import { createLearned } from '../../domain/learned.ts';
+import { Learned } from '../../domain/learned.ts';
 import { messageOf } from '../../engine/errors.ts';
-import { chooseTexts, type PooledText } from '../../learning/choose-texts.ts';
 import { MIN_EXAMPLES } from '../../learning/learn.ts';
 import type { ScoredExample } from '../../learning/regression.ts';
-import { confidenceOf, learnTaught, type TaughtLesson } from '../../learning/taught.ts';
+import { chooseTexts, confidenceOf, learnTaught, type PooledText, type TaughtLesson } from '../../learning/teaching.ts';
 import { basisOf } from '../../stores/catalog-additions.ts';
 import { ownerFrom, readArguments, wholeWithin } from '../arguments.ts';
 import { CATALOG_OPTIONS, type Command, flag, Interrupted, option, type Terminal, UsageError } from '../command.ts';
 import { readTextFile } from '../decide/lines.ts';
 import { interruptible } from '../decide/pace.ts';
-import { RECORD_OPTIONS, recordOptions } from '../decide/records.ts';
+import { RECORD_OPTIONS, readingFrom } from '../decide/records.ts';
 import { patience, STORE_ENVIRONMENT, withStores } from '../with-stores.ts';
-import { type AskedTerms, type AskedText, addAsked, answerFields, readAsked } from './asked-file.ts';
 import { byDigest, type ExampleFile, type LineProblem, readExamples, type Text } from './examples.ts';
 import { existing, keepLesson, type LearningCatalog, lessonLines, scoredExamples } from './learn.ts';
 import { type Heard, type Scored, withOwnEngine } from './own-engine.ts';
 import { percent } from './report-page.ts';
-import { asked, nameSkipped, newTexts, repeatsOf, textsIn } from './texts.ts';
+import {
+  type AskedTerms,
+  type AskedText,
+  addAsked,
+  answerFields,
+  asked,
+  nameSkipped,
+  newTexts,
+  readAsked,
+  repeatsOf,
+  textsIn,
+} from './teach-files.ts';
 
 const OPTIONS = {
   ...CATALOG_OPTIONS,
@@ -31,7 +40,6 @@ const OPTIONS = {
   examples: option('FILE', "people's labels, by which all is judged", 'those kept beside the catalog'),
   out: option('FILE', 'what was asked, for learn and review', 'TEXTS.asked.jsonl'),
   'dry-run': flag('asks nobody and changes nothing; says what would be asked and learned'),
-  instruction: option('TEXT', 'the instruction of texts and examples that have none'),
   ...RECORD_OPTIONS,
 } as const;
 
@@ -43,8 +51,7 @@ const MOST_FAILED = 8;
 /** The command `umpire teach`. */
 export const TEACH_COMMAND: Command = {
   name: 'teach',
-  usage:
-    '--owner NAME --catalog ID --teacher MODEL [--budget N] [--sure P] [--examples FILE] [--out FILE] [--dry-run] [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] TEXTS',
+  usage: '--owner NAME --catalog ID --teacher MODEL [OPTION]… TEXTS',
   summary: 'lets a catalog learn from what another model says of texts without labels',
   notes: [
     'Half of the texts are taken as they come, and half are those that promise most: texts that the catalog is unsure of, unlike one another, of all choices. Of texts that are nearly the same one is asked about.',
@@ -59,19 +66,20 @@ export const TEACH_COMMAND: Command = {
     const { values, positionals } = readArguments(args, OPTIONS, ['TEXTS']);
     const [file = ''] = positionals;
     const owner = ownerFrom(values.owner);
-    const { catalog: id, teacher, instruction, out = `${file}.asked.jsonl` } = values;
+    const { catalog: id, teacher, out = `${file}.asked.jsonl` } = values;
     if (id === undefined || teacher === undefined) throw new UsageError('--catalog ID and --teacher MODEL are needed');
     const budget = wholeWithin('--budget', values.budget ?? '500', 1, MOST_BUDGET);
     const sure = Number(values.sure ?? 0.5);
     if (!(sure > 0 && sure < 1)) throw new UsageError('--sure: must be between 0 and 1');
-    const texts = textsIn(await readTextFile(file), recordOptions(values), instruction, terminal);
+    const texts = textsIn(await readTextFile(file), readingFrom(values), terminal);
     const given = values.examples === undefined ? undefined : await readTextFile(values.examples);
     await withStores(terminal, async ({ catalogs }) => {
       const found = await existing(catalogs, owner, id);
       const { model, choices, additions } = found.record;
       if (teacher === model || teacher.startsWith(`${model}@`))
         throw new Error(`'${id}' decides with ${model} itself, which would teach it nothing: name another --teacher`);
-      const people = readExamples(given ?? (await catalogs.examples(owner, id, patience())), choices, { instruction });
+      const labelled = given ?? (await catalogs.examples(owner, id, patience()));
+      const people = readExamples(labelled, choices, readingFrom({ instruction: values.instruction }));
       for (const note of people.notes) terminal.err(note);
       const terms = { teacher, choices: choices.toSorted(), basis: basisOf(choices, additions?.descriptions) };
       const earlier = await readAsked(out, terms);
@@ -224,7 +232,7 @@ function lessonFrom(school: School, { name, pool, people }: Scores): TaughtLesso
   }
   const { learned } = where.found.record.additions ?? {};
   if (learned?.model !== name) return taught;
-  const state = createLearned(learned);
+  const state = new Learned(learned);
   const alike = texts.filter(({ probabilities, vector, word = {} }) => {
     const decided = state.decide(probabilities, vector);
     const label = word.corrected ?? word.said?.indexOf(confidenceOf(word));

@@ -177,7 +177,7 @@ async function fitOf(
   }
   if (temperature !== undefined) throw new UsageError('--examples or --temperature, not both');
   // The file is read before the server is asked, so that its problems are reported at once.
-  const examples = labelledExamples(await readTextFile(file), { instruction }, terminal);
+  const examples = labelledExamples(await readTextFile(file), instruction, terminal);
   return {
     lines,
     async fit(modelsDir, usual) {

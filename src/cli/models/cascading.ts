@@ -5,14 +5,21 @@
 import { listPackages, stepsListed } from '../../engine/package-tools/check.ts';
 import { newFolder, type PackagePlace, placeMade, writeManifest } from '../../engine/package-tools/place-package.ts';
 import { MOST_STEPS } from '../../engine/packages/cascade.ts';
-import { type CascadeFigures, type FittedCascade, fitCascade, LEAST_EXAMPLES } from '../../learning/cascade.ts';
+import {
+  type CascadeExample,
+  type CascadeFigures,
+  type FittedCascade,
+  fitCascade,
+  LEAST_EXAMPLES,
+  type StepSaid,
+} from '../../learning/cascade.ts';
 import type { Spread } from '../../learning/costs.ts';
-import type { CascadeExample, StepSaid } from '../../learning/joining.ts';
 import type { Share } from '../../learning/quality.ts';
 import { printTable } from '../arguments.ts';
 import { option, type Terminal, UsageError } from '../command.ts';
 import { readTextFile } from '../decide/lines.ts';
-import { labelsIn, problemLines, readExamples } from '../learn/examples.ts';
+import { readingFrom } from '../decide/records.ts';
+import { problemLines, readExamples } from '../learn/examples.ts';
 import { withOwnEngine } from '../learn/own-engine.ts';
 import { percent } from '../learn/report-page.ts';
 import { numberFrom } from './packing.ts';
@@ -109,9 +116,8 @@ async function saidOf(
   instruction: string | undefined,
   terminal: Terminal,
 ): Promise<readonly CascadeExample[]> {
-  const options = { ownChoices: true, instruction };
-  const labels = labelsIn(text, options);
-  const { examples, problems, notes } = readExamples(text, labels, options);
+  const reading = { ...readingFrom({ instruction }), ownChoices: true };
+  const { choices: labels, examples, problems, notes } = readExamples(text, undefined, reading);
   for (const note of notes) terminal.err(note);
   const few = `${examples.length} examples are too few: ${LEAST_EXAMPLES} are the least, some hundred are better`;
   const wrong = [...problemLines(problems), ...(examples.length < LEAST_EXAMPLES ? [few] : [])];

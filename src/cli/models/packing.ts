@@ -43,8 +43,7 @@ const OPTIONS = {
 /** The command `umpire models pack`. */
 export const PACK_COMMAND: Command = {
   name: 'models pack',
-  usage:
-    'EXPORT MODEL@REVISION [--pooling mean|cls|none] [--output NAME] [--input-tokens N] [--candidate-tokens N] [--choices N] [--temperature NUMBER] [--joint-weight NUMBER] [--canary FILE] [--owned-by NAME] [--default]',
+  usage: 'EXPORT MODEL@REVISION [OPTION]…',
   summary: 'makes a model package of a sentence encoder that was exported to ONNX',
   notes: [
     "EXPORT is a folder with model.onnx or onnx/model.onnx and tokenizer.json, and with config.json and 1_Pooling/config.json where they exist. The tokenizer's control tokens are taken out, so that nobody can write them in a text. The package is checked as by 'umpire models check' and then moved into the models folder, where a service that runs sees it.",

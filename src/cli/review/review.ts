@@ -7,9 +7,8 @@ import { type Command, flag, option, type Terminal, UsageError } from '../comman
 import { choicesIn } from '../decide/decide.ts';
 import { linesOf, readTextFile } from '../decide/lines.ts';
 import { interruptible } from '../decide/pace.ts';
-import { RECORD_OPTIONS, recordOptions } from '../decide/records.ts';
-import { type Decided, decidedIn } from './decided.ts';
-import { Deck, offerOf } from './deck.ts';
+import { RECORD_OPTIONS, readingFrom } from '../decide/records.ts';
+import { type Decided, Deck, decidedIn, offerOf } from './deck.ts';
 import { linesIn, ReviewPage } from './page.ts';
 
 const OPTIONS = {
@@ -17,7 +16,6 @@ const OPTIONS = {
   out: option('FILE', 'where the labels go, for learn and teach', 'FILE.reviewed.jsonl'),
   disagreeing: flag('only texts on which the catalog and its teacher disagree'),
   plain: flag('line by line in place of a page, as for screen readers'),
-  instruction: option('TEXT', 'the instruction of texts that have none'),
   ...RECORD_OPTIONS,
 } as const;
 
@@ -29,8 +27,7 @@ const HELP =
 /** The command `umpire review`. */
 export const REVIEW_COMMAND: Command = {
   name: 'review',
-  usage:
-    '[--choices FILE] [--out FILE] [--disagreeing] [--plain] [--instruction TEXT] [--separator SIGN] [--input-column NAME] [--instruction-column NAME] FILE',
+  usage: '[OPTION]… FILE',
   summary: 'shows decided texts, the least sure first, and keeps the labels that you give',
   notes: [
     'Each choice has a key, and Enter takes what was decided. / finds a choice by its name, - skips a text, < takes the last answer back, + adds a note, > shows more of a long text, and . ends.',
@@ -45,7 +42,7 @@ export const REVIEW_COMMAND: Command = {
     const showPage = values.plain === true ? undefined : terminal.screen;
     if (values.plain !== true && showPage === undefined)
       throw new UsageError('this is not a terminal that can show a page: --plain reads line by line');
-    const { texts, others } = decidedIn(await readTextFile(file), recordOptions(values), values.instruction ?? '');
+    const { texts, others } = decidedIn(await readTextFile(file), readingFrom(values));
     if (others > 0) terminal.err(`${others} records have no answer; left out`);
     if (texts.length === 0) throw new Error(`${file} has no decided texts`);
     const choices =

@@ -2,9 +2,9 @@
 import type { StoreBudget } from '../budget.ts';
 import { CATALOG_FIELDS, fromFields, toFields } from '../catalog-record.ts';
 import type { CatalogStore } from '../catalog-store.ts';
+import { scanNames } from './connection.ts';
 import type { RedisLink } from './link.ts';
 import { CATALOG_IDS_PATTERN, catalogIdsName, catalogName, catalogSizesName, ownerOfCatalogIds } from './names.ts';
-import { scanNames } from './scan.ts';
 import { CREATE_CATALOG, DELETE_CATALOG, REPLACE_CATALOG } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
@@ -25,12 +25,8 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
         String(Buffer.byteLength(fields.choices)),
         ...Object.entries({ ...fields, examples }).flat(),
       ];
-      const reply = await writer.write(
-        budget,
-        key,
-        (connection) => CREATE_CATALOG.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], args),
-        (result) => result === 'created',
-      );
+      const keys = [key, catalogIdsName(owner), catalogSizesName(owner)] as const;
+      const reply = await writer.run(CREATE_CATALOG, keys, args, budget, 'created');
       if (reply === 'created') return { kind: 'created', stamp: fields.stamp };
       if (reply === 'too_many') return { kind: 'full', by: 'catalogs' };
       return reply === 'too_large' ? { kind: 'full', by: 'bytes' } : { kind: 'exists' };
@@ -54,13 +50,7 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       const key = catalogName(owner, record.id);
       const values = Object.entries({ ...fields, ...(examples === undefined ? {} : { examples }) }).flat();
       const args = [stamp, record.id, String(Buffer.byteLength(fields.choices)), ...values];
-      const reply = await writer.write(
-        budget,
-        key,
-        (connection) => REPLACE_CATALOG.run(connection, [key, catalogSizesName(owner)], args),
-        (result) => result === 1,
-      );
-      return reply === 1;
+      return (await writer.run(REPLACE_CATALOG, [key, catalogSizesName(owner)], args, budget)) === 1;
     },
     async examples(owner, id, budget) {
       const key = catalogName(owner, id);
@@ -68,14 +58,8 @@ export function createRedisCatalogStore(link: RedisLink, writer: RedisWriter): C
       return typeof found === 'string' ? found : '';
     },
     async delete(owner, id, budget) {
-      const key = catalogName(owner, id);
-      const reply = await writer.write(
-        budget,
-        key,
-        (connection) => DELETE_CATALOG.run(connection, [key, catalogIdsName(owner), catalogSizesName(owner)], [id]),
-        (result) => result === 1,
-      );
-      return reply === 1;
+      const keys = [catalogName(owner, id), catalogIdsName(owner), catalogSizesName(owner)] as const;
+      return (await writer.run(DELETE_CATALOG, keys, [id], budget)) === 1;
     },
     async list(owner, budget) {
       const key = catalogIdsName(owner);

@@ -5,11 +5,10 @@
 import { fromKeyFields, keyListOf, toKeyFields } from '../key-record.ts';
 import { type KeyStore, WRONG_CLOCK_MS } from '../key-store.ts';
 import { StoreCorrupt } from '../stores.ts';
-import type { RedisConnection } from './connection.ts';
+import { type RedisConnection, scanNames } from './connection.ts';
 import type { RedisLink } from './link.ts';
 import { KEY_PREFIX, keyName } from './names.ts';
 import { storeError } from './reply-errors.ts';
-import { scanNames } from './scan.ts';
 import { ADD_KEY, END_KEY, USE_KEY } from './scripts.ts';
 import type { RedisWriter } from './writer.ts';
 
@@ -28,22 +27,10 @@ export function createRedisKeyStore(link: RedisLink, writer: RedisWriter): KeySt
       const fields = Object.entries(toKeyFields(record)).filter(([, text]) => text !== '');
       const times = Object.entries({ ends_at: record.endsAt, last_used_at: record.lastUsedAt });
       const kept = times.flatMap(([name, at]) => (at === undefined ? [] : [name, String(at)]));
-      const args = [...fields.flat(), ...kept];
-      const key = keyName(record.hash);
-      const isAdded = (reply: unknown): boolean => reply === 1;
-      return isAdded(await writer.write(budget, key, (connection) => ADD_KEY.run(connection, [key], args), isAdded));
+      return (await writer.run(ADD_KEY, [keyName(record.hash)], [...fields.flat(), ...kept], budget)) === 1;
     },
     async end(hash, endsAt, endedBy, budget) {
-      const key = keyName(hash);
-      const isThere = (reply: unknown): boolean => reply === 1;
-      return isThere(
-        await writer.write(
-          budget,
-          key,
-          (connection) => END_KEY.run(connection, [key], [String(endsAt), endedBy]),
-          isThere,
-        ),
-      );
+      return (await writer.run(END_KEY, [keyName(hash)], [String(endsAt), endedBy], budget)) === 1;
     },
     async used(uses, budget) {
       // Replicas are not waited for: a time of last use that a failover loses matters to nobody.

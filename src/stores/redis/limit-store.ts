@@ -35,17 +35,9 @@ export function createRedisLimitStore(link: RedisLink): LimitStore {
 }
 
 function verdictOf(reply: unknown): LimitVerdict {
-  const [code, milliseconds] = Array.isArray(reply) ? reply.map(Number) : [];
-  switch (code) {
-    case 0:
-      return { kind: 'admitted' };
-    case 1:
-      return { kind: 'refused', by: 'rate', waitMs: milliseconds ?? 0 };
-    case 2:
-      return { kind: 'refused', by: 'concurrency', oldestMs: milliseconds ?? 0 };
-    case 3:
-      return { kind: 'refused', by: 'quota', waitMs: milliseconds ?? 0 };
-    default:
-      throw new StoreUnavailable('Redis gave an unknown answer to a question about limits');
-  }
+  const [code, milliseconds = 0] = Array.isArray(reply) ? reply.map(Number) : [];
+  if (code === 0) return { kind: 'admitted' };
+  if (code === 2) return { kind: 'refused', by: 'concurrency', oldestMs: milliseconds };
+  if (code === 1 || code === 3) return { kind: 'refused', by: code === 1 ? 'rate' : 'quota', waitMs: milliseconds };
+  throw new StoreUnavailable('Redis gave an unknown answer to a question about limits');
 }

@@ -7,27 +7,30 @@ import type { RedisConnection } from './connection.ts';
 import { isMissingScript } from './reply-errors.ts';
 
 /** A Lua script, which the server caches under its SHA-1. */
-export interface RedisScript {
-  /** Runs the script; sends its source only if the server does not have it. */
-  run(connection: RedisConnection, keys: readonly [string, ...string[]], args: readonly string[]): Promise<unknown>;
-}
+export class RedisScript {
+  readonly #source: string;
+  readonly #sha: string;
 
-/** A script from its source. */
-function createScript(source: string): RedisScript {
-  const sha = createHash('sha1').update(source).digest('hex');
-  return {
-    async run(connection, keys, args) {
-      const rest = [String(keys.length), ...keys, ...args];
-      try {
-        return await connection.send(keys[0], ['EVALSHA', sha, ...rest]);
-      } catch (error) {
-        // A server that was restarted or promoted has no scripts. The script did not run, so this does not run it
-        // twice.
-        if (!isMissingScript(error)) throw error;
-        return connection.send(keys[0], ['EVAL', source, ...rest]);
-      }
-    },
-  };
+  constructor(source: string) {
+    this.#source = source;
+    this.#sha = createHash('sha1').update(source).digest('hex');
+  }
+
+  /** Runs the script; sends its source only if the server does not have it. */
+  async run(
+    connection: RedisConnection,
+    keys: readonly [string, ...string[]],
+    args: readonly string[],
+  ): Promise<unknown> {
+    const rest = [String(keys.length), ...keys, ...args];
+    try {
+      return await connection.send(keys[0], ['EVALSHA', this.#sha, ...rest]);
+    } catch (error) {
+      // A server that was restarted or promoted has no scripts. The script did not run, so this does not run it twice.
+      if (!isMissingScript(error)) throw error;
+      return connection.send(keys[0], ['EVAL', this.#source, ...rest]);
+    }
+  }
 }
 
 /**
@@ -35,7 +38,7 @@ function createScript(source: string): RedisScript {
  * names, id, bytes of the choices, then fields and values. Replies `created`, `exists`, `too_many` or `too_large`.
  * Catalogs that were written before sizes were kept are measured first; they are in the same slot as the KEYS.
  */
-export const CREATE_CATALOG = createScript(`
+export const CREATE_CATALOG = new RedisScript(`
 if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end
 local ids = redis.call('SCARD', KEYS[2])
 if redis.call('SISMEMBER', KEYS[2], ARGV[4]) == 0 and ids >= tonumber(ARGV[1]) then return 'too_many' end
@@ -57,7 +60,7 @@ return 'created'
  * KEYS: catalog, sizes of the owner's catalogs. ARGV: stamp, id, bytes of the choices, then fields and values. Replies
  * 1 if the catalog had the stamp, 0 if not.
  */
-export const REPLACE_CATALOG = createScript(`
+export const REPLACE_CATALOG = new RedisScript(`
 if redis.call('HGET', KEYS[1], 'stamp') ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
 redis.call('HSET', KEYS[1], unpack(ARGV, 4))
@@ -65,7 +68,7 @@ return 1
 `);
 
 /** KEYS: catalog, the owner's ids, their sizes. ARGV: id. Replies 1 if the catalog existed, 0 if not. */
-export const DELETE_CATALOG = createScript(`
+export const DELETE_CATALOG = new RedisScript(`
 local there = redis.call('UNLINK', KEYS[1])
 redis.call('SREM', KEYS[2], ARGV[1])
 redis.call('HDEL', KEYS[3], ARGV[1])
@@ -76,14 +79,14 @@ return there
  * KEYS: key. ARGV: fields and values. Replies 1 if the key was added, 0 if it existed. Like END_KEY it runs even if
  * Redis is full, since a leaked key must still be replaced and revoked then; the flag for that needs Redis 7.
  */
-export const ADD_KEY = createScript(`#!lua flags=allow-oom
+export const ADD_KEY = new RedisScript(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('HSET', KEYS[1], unpack(ARGV))
 return 1
 `);
 
 /** KEYS: key. ARGV: end in milliseconds since the epoch, reason. Replies 1 if the key exists, 0 if not. */
-export const END_KEY = createScript(`#!lua flags=allow-oom
+export const END_KEY = new RedisScript(`#!lua flags=allow-oom
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local set = tonumber(redis.call('HGET', KEYS[1], 'ends_at') or '')
 if not (set and set <= tonumber(ARGV[1])) then redis.call('HSET', KEYS[1], 'ends_at', ARGV[1], 'ended_by', ARGV[2]) end
@@ -94,7 +97,7 @@ return 1
  * KEYS: key. ARGV: when it was used, in milliseconds since the epoch; how far ahead of that a noted time is one of a
  * wrong clock. Replies 1 if the key exists, 0 if not.
  */
-export const USE_KEY = createScript(`
+export const USE_KEY = new RedisScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local noted, used = tonumber(redis.call('HGET', KEYS[1], 'last_used_at') or '') or 0, tonumber(ARGV[1])
 if noted < used or noted > used + tonumber(ARGV[2]) then redis.call('HSET', KEYS[1], 'last_used_at', ARGV[1]) end
@@ -110,7 +113,7 @@ return 1
  * That clock can jump ahead and be set right again. So a TAT is stored with the time at which it was, and moves back
  * with the clock; leases that end later than any could are dropped; a quota ends with the day that the clock shows now.
  */
-export const TAKE_LIMITS = createScript(`
+export const TAKE_LIMITS = new RedisScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local interval, burst = tonumber(ARGV[1]), tonumber(ARGV[2])

@@ -5,8 +5,9 @@
  */
 import type { StoreBudget } from '../budget.ts';
 import { StoreWriteUnconfirmed } from '../stores.ts';
-import type { RedisConnection, RedisNodeConnection } from './connection.ts';
+import type { RedisNodeConnection } from './connection.ts';
 import type { RedisLink } from './link.ts';
+import type { RedisScript } from './scripts.ts';
 
 /** Milliseconds that the server waits for its replicas. */
 const WAIT_MS = 100;
@@ -24,26 +25,28 @@ export class RedisWriter {
   }
 
   /**
-   * Does one write and, if it `changed` something, waits until enough replicas have it. `key`: a key that it writes.
-   * Throws StoreWriteUnconfirmed if they do not confirm it in time: the write is made, but a failover may lose it.
+   * Runs a script that writes the first of its keys, and resolves to its reply; if that is `changed`, once enough
+   * replicas have the write. Throws StoreWriteUnconfirmed if they do not confirm it in time: the write is made, but a
+   * failover may lose it.
    */
-  write<T>(
+  run(
+    script: RedisScript,
+    keys: readonly [string, ...string[]],
+    args: readonly string[],
     budget: StoreBudget,
-    key: string,
-    work: (connection: RedisConnection) => Promise<T>,
-    changed: (result: T) => boolean,
-  ): Promise<T> {
-    return this.#link.call('write', key, budget, async (connection) => {
-      const result = await work(connection);
-      if (this.#replicas === 0 || !changed(result)) return result;
-      const node = await connection.nodeOf(key);
+    changed: unknown = 1,
+  ): Promise<unknown> {
+    return this.#link.call('write', keys[0], budget, async (connection) => {
+      const reply = await script.run(connection, keys, args);
+      if (this.#replicas === 0 || reply !== changed) return reply;
+      const node = await connection.nodeOf(keys[0]);
       const wait = this.#waits.get(node.identity) ?? new SharedWait();
       this.#waits.set(node.identity, wait);
       const confirmed = await wait.join(node, this.#replicas);
       if (confirmed < this.#replicas) {
         throw new StoreWriteUnconfirmed(`${confirmed} of ${this.#replicas} replicas confirmed the write`);
       }
-      return result;
+      return reply;
     });
   }
 }

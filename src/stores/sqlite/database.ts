@@ -5,17 +5,22 @@
  */
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { type StoreBudget, spend } from '../budget.ts';
 import { DATABASE_FILE } from '../settings.ts';
 import { messageOf, StoreCorrupt, type StoreLog, StoreUnavailable } from '../stores.ts';
-import { makeFile, makeFolder, sqliteFailure } from './folder.ts';
-import { identityOf, openThere, sightOf } from './identity.ts';
-import { WriteQueue } from './write-queue.ts';
-import { Reserve, type Write, type WriteResult } from './writes.ts';
-
-/** Prepares a statement, once for each connection. */
-export type Prepare = (sql: string) => StatementSync;
+import {
+  identityOf,
+  makeFile,
+  makeFolder,
+  openThere,
+  type Prepare,
+  Reserve,
+  sightOf,
+  sqliteFailure,
+  statementsOf,
+} from './folder.ts';
+import { type Write, WriteQueue, type WriteResult } from './write-queue.ts';
 
 /** The steps from an empty file to the present schema. The file's `user_version` is how many of them it has taken. */
 const MIGRATIONS = [
@@ -205,13 +210,7 @@ export class EmbeddedDatabase {
 
 function openAt(file: string, lockMs: number): Open {
   const { connection, identity } = connect(file, lockMs);
-  const statements = new Map<string, StatementSync>();
-  const prepare = (sql: string): StatementSync => {
-    const statement = statements.get(sql) ?? connection.prepare(sql);
-    statements.set(sql, statement);
-    return statement;
-  };
-  return { connection, identity, prepare, writes: new WriteQueue(file) };
+  return { connection, identity, prepare: statementsOf(connection), writes: new WriteQueue(file) };
 }
 
 /**

@@ -1,10 +1,11 @@
 /**
- * The data folder: created if it is missing, and claimed by the server that uses it; and what SQLite's errors mean for
- * a store.
+ * The data folder: created if it is missing, claimed by the server that uses it, and with a reserve of space; which
+ * files lie in it; and what SQLite's errors mean for a store.
  */
-import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { type BigIntStats, closeSync, existsSync, mkdirSync, openSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { messageOf, StoreCorrupt, StoreUnavailable } from '../stores.ts';
 
 /** The file whose lock shows that a server uses the folder. It stays empty. */
@@ -96,4 +97,109 @@ export function sqliteFailure(error: unknown): unknown {
 function primaryCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return undefined;
   return error.errcode & 0xff;
+}
+
+// Which files lie at a database's path. An open file goes on existing when it is moved, deleted or replaced: what is
+// written to it then is read by nobody, and what others write at the path is not seen.
+
+/** What SQLite keeps beside a database in WAL mode. */
+const PARTS = ['', '-wal', '-shm'] as const;
+
+/** A name of the files at the path, the same for the same files; undefined if the database is not there. */
+export function identityOf(file: string): string | undefined {
+  const [database, ...beside] = PARTS.map((part) => inodeOf(`${file}${part}`));
+  return database === undefined ? undefined : [database, ...beside].join(' ');
+}
+
+/** Changes while the database's file is written, so that one that is being copied can be told from a whole one. */
+export function sightOf(file: string): string | undefined {
+  const stats = statsOf(file);
+  return stats === undefined || stats.size === 0n ? undefined : `${stats.ino} ${stats.size} ${stats.mtimeNs}`;
+}
+
+/**
+ * Opens the database that lies at the path, and never creates one. `prepare` brings the connection to where all parts
+ * of the database exist. @throws what SQLite and `prepare` throw, with nothing left open, and StoreUnavailable if the
+ * file was replaced meanwhile.
+ */
+export function openThere(
+  file: string,
+  timeout: number,
+  prepare: (connection: DatabaseSync) => void,
+): { readonly connection: DatabaseSync; readonly identity: string } {
+  const before = inodeOf(file);
+  const connection = new DatabaseSync(`${pathToFileURL(file).href}?mode=rw`, { timeout });
+  try {
+    prepare(connection);
+    const identity = identityOf(file);
+    if (before === undefined || identity?.startsWith(`${before} `) !== true)
+      throw new StoreUnavailable(`${file} was replaced while it was opened`);
+    return { connection, identity };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+function inodeOf(file: string): string | undefined {
+  const stats = statsOf(file);
+  return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
+}
+
+/** Undefined if nothing can be found there, for whatever reason. */
+function statsOf(file: string): BigIntStats | undefined {
+  try {
+    return statSync(file, { bigint: true });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Prepares a statement, once for each connection. */
+export type Prepare = (sql: string) => StatementSync;
+
+/** Prepares the statements of a connection, which ignore named values that they do not have. */
+export function statementsOf(connection: DatabaseSync): Prepare {
+  const statements = new Map<string, StatementSync>();
+  return (sql) => {
+    const known = statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = connection.prepare(sql);
+    statement.setAllowUnknownNamedParameters(true);
+    statements.set(sql, statement);
+    return statement;
+  };
+}
+
+// Space on the disk that is reserved: given up when the disk is full, so that catalogs can still be deleted and keys
+// still be created and ended, and reserved again once there is room.
+
+/** Bytes of the reserve: more than the write-ahead log of any deletion or key command needs. */
+const RESERVE_BYTES = 1024 * 1024;
+
+/** The reserved space of a database: a file beside it. */
+export class Reserve {
+  readonly #file: string;
+
+  constructor(database: string) {
+    this.#file = `${database}-reserve`;
+  }
+
+  /** Reserves the space, if it is not reserved yet and there is room. */
+  keep(): void {
+    if (existsSync(this.#file)) return;
+    try {
+      writeFileSync(this.#file, Buffer.alloc(RESERVE_BYTES, 1), { mode: 0o600 });
+    } catch {
+      // There is not enough room, and half a reserve must not take what is left.
+      this.giveUp();
+    }
+  }
+
+  /** Gives the space up. Returns whether there was any. */
+  giveUp(): boolean {
+    if (!existsSync(this.#file)) return false;
+    rmSync(this.#file, { force: true });
+    return true;
+  }
 }

@@ -6,7 +6,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { type StoreBudget, spend } from '../budget.ts';
 import { StoreCorrupt, StoreUnavailable, StoreWriteUnconfirmed } from '../stores.ts';
-import type { Write, WriteResult } from './writes.ts';
+
+/** Values by their names in a statement. */
+type Row = Readonly<Record<string, string | number | null>>;
+
+/** One write, as data that can be sent to the thread: a statement, which is run for each row. */
+export interface Write {
+  readonly sql: string;
+  readonly rows: readonly Row[];
+  /** A query about the state before the write, with the values of its first row. */
+  readonly before?: string;
+  /** Whether it only takes room, or, like the last use of keys, is not worth the reserve. */
+  readonly grows?: boolean;
+}
+
+/** How many records a write changed, and what the query found before it. */
+export interface WriteResult {
+  readonly changes: number;
+  readonly before?: Readonly<Record<string, unknown>> | undefined;
+}
 
 /** One write for the thread. `deadline`: after it the write must not begin, on the clock of `sharedNow()`. */
 export interface Order {

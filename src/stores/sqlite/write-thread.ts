@@ -6,10 +6,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { StoreCorrupt } from '../stores.ts';
-import { isFull, isLocked, sqliteFailure } from './folder.ts';
-import { identityOf, openThere } from './identity.ts';
-import { type Acknowledgement, type Order, READY, sharedNow } from './write-queue.ts';
-import { createWrites, Reserve, type WriteResult } from './writes.ts';
+import { identityOf, isFull, isLocked, openThere, Reserve, sqliteFailure, statementsOf } from './folder.ts';
+import { type Acknowledgement, type Order, READY, sharedNow, type Write, type WriteResult } from './write-queue.ts';
 
 /** Writes that one transaction may have, which then share one wait for the disk. */
 const MOST_AT_ONCE = 128;
@@ -21,11 +19,11 @@ const RESERVE_INTERVAL = 10_000;
 const port = parentPort;
 if (port === null) throw new Error('this is the entry of a thread');
 const { file } = workerData as { readonly file: string };
-let make!: ReturnType<typeof createWrites>;
-const { connection, identity } = openThere(file, 0, (opening) => {
-  opening.exec('PRAGMA synchronous = FULL');
-  make = createWrites(opening);
-});
+// The second statement reads the file, so that all parts of the database exist.
+const { connection, identity } = openThere(file, 0, (opening) =>
+  opening.exec('PRAGMA synchronous = FULL; PRAGMA user_version'),
+);
+const prepare = statementsOf(connection);
 const reserve = new Reserve(file);
 reserve.keep();
 let reservedAt = sharedNow();
@@ -38,7 +36,7 @@ port.on('message', (order: Order) => {
   if (!working) void work();
 });
 
-port.postMessage({ number: READY, outcome: { kind: 'done', result: true } } satisfies Acknowledgement);
+port.postMessage({ number: READY, outcome: { kind: 'done', result: { changes: 0 } } } satisfies Acknowledgement);
 
 async function work(): Promise<void> {
   working = true;
@@ -70,6 +68,13 @@ async function work(): Promise<void> {
   working = false;
 }
 
+/** Makes one write, within the transaction. */
+function make({ sql, rows, before }: Write): WriteResult {
+  const [first = {}] = rows;
+  const found = before === undefined ? undefined : prepare(before).get(first);
+  return { changes: rows.reduce((sum, row) => sum + Number(prepare(sql).run(row).changes), 0), before: found };
+}
+
 function commit(batch: readonly Order[]): void {
   try {
     const results: (readonly [Order, WriteResult])[] = batch.map((order) => [order, make(order.write)]);
@@ -98,15 +103,10 @@ function commit(batch: readonly Order[]): void {
  * themselves, and if not, then in place of the reserve.
  */
 function makeUrgent(batch: readonly Order[], full: unknown): void {
-  const [growing, urgent] = [batch.filter(isGrowth), batch.filter((order) => !isGrowth(order))];
+  const { growing = [], urgent = [] } = Object.groupBy(batch, ({ write }) => (write.grows ? 'growing' : 'urgent'));
   acknowledge(growing, failure(full));
   if (growing.length > 0 || reserve.giveUp()) orders.unshift(...urgent);
   else acknowledge(urgent, failure(full));
-}
-
-/** Whether a write only takes room, or, like the last use of keys, is not worth the reserve. */
-function isGrowth({ write }: Order): boolean {
-  return ['create_catalog', 'replace_catalog', 'use_keys'].includes(write.kind);
 }
 
 function failure(error: unknown): Acknowledgement['outcome'] {

@@ -2,6 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import test from 'ava';
+import { readingFrom } from '../../../src/cli/decide/records.ts';
 import { readExamples } from '../../../src/cli/learn/examples.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { linesOf, runUmpire } from '../../support/terminal.ts';
@@ -191,7 +192,7 @@ test('CSV: read as every command reads it; its labels are the choices, and learn
   const { examples: read, problems } = readExamples(
     examples.map((each) => `${JSON.stringify(each)}\n`).join(''),
     catalog.choices,
-    { instruction: 'which' },
+    readingFrom({ instruction: 'which' }),
   );
   t.deepEqual(problems, []);
   t.deepEqual(read.map(({ input }) => input).toSorted(), ['charged; twice', 'parcel lost']);

@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import test, { type ExecutionContext } from 'ava';
+import { readingFrom } from '../../../src/cli/decide/records.ts';
 import { problemLines, readExamples } from '../../../src/cli/learn/examples.ts';
 import { modelsFolder, TINY } from '../../engine/support/packages.ts';
 import { json } from '../../support/answers.ts';
@@ -265,10 +266,8 @@ test('a header with other names: one line says what it has, before any row', (t)
 });
 
 test('its columns can be named', (t) => {
-  const { examples, problems } = readExamples('Ticket;Text;Team\n1;a b c;billing\n', CHOICES, {
-    instruction: 'Which?',
-    fields: { input: 'Text', instruction: 'instruction', label: 'Team' },
-  });
+  const reading = readingFrom({ instruction: 'Which?', 'input-column': 'Text', 'label-column': 'Team' });
+  const { examples, problems } = readExamples('Ticket;Text;Team\n1;a b c;billing\n', CHOICES, reading);
   t.deepEqual(problems, []);
   t.like(examples[0], { line: 2, input: 'a b c', instruction: 'Which?', label: 'billing' });
 });
