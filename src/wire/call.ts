@@ -2,7 +2,8 @@
 import type { DescMessage, Message, MessageInitShape } from '@bufbuild/protobuf';
 import type { Call } from '../domain/call.ts';
 import type { Procedure } from '../service/procedure.ts';
-import { LARGE, MAX_BODY_BYTES } from './http/byte-collector.ts';
+import { LARGE } from './http/body.ts';
+import { MAX_BODY_BYTES } from './http/bounds.ts';
 
 /**
  * Runs the handler on a request that has passed its rules. @throws what the handler throws,

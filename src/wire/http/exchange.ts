@@ -3,9 +3,9 @@
  * and ended, and may fail or be given up on the way; its record says what happened, and nobody else writes it.
  */
 import { Call } from '../../domain/call.ts';
-import { DomainError, type ErrorReason } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/errors.ts';
 import type { Origin } from '../../domain/gate.ts';
-import { DEFAULT_TIMEOUT } from './byte-collector.ts';
+import { DEFAULT_TIMEOUT } from './bounds.ts';
 import type { HttpRequest, HttpResponse } from './messages.ts';
 
 /** What an exchange speaks. gRPC-Web, which Connect answers, counts as Connect. */
@@ -18,10 +18,8 @@ export interface ExchangeRecord {
   readonly route: string;
   /** When it was over, on the clock of `performance.now()`; 0 until then. */
   readonly endedAt: number;
-  /** Why it failed, if it did. */
-  readonly reason?: ErrorReason;
-  /** The fault behind an `internal` error, for the log alone. */
-  readonly cause?: unknown;
+  /** Why it failed, if it did. Its cause is for the log alone. */
+  readonly fault?: DomainError;
   /** Why the wire gave it up, if it did. */
   readonly givenUp?: 'unread' | 'unfinished' | 'displaced';
   /** The span as which it was recorded, or else the caller's; known when it is over. */
@@ -67,15 +65,14 @@ export class Exchange extends Call {
 
   /**
    * Notes the error that ended the work for it. Returns what the caller may see of that: an error that is not a
-   * DomainError becomes `internal`. `cause` is for the log alone: the error, or what is behind a DomainError.
+   * DomainError becomes `internal`.
    */
-  failed(error: unknown, cause: unknown = error instanceof DomainError ? error.cause : error): DomainError {
+  failed(error: unknown): DomainError {
     const fault =
       error instanceof DomainError
         ? error
-        : new DomainError('INTERNAL', 'an unexpected fault; the log has it under this request id');
-    this.#record.reason = fault.reason;
-    this.#record.cause = cause;
+        : new DomainError('INTERNAL', 'an unexpected fault; the log has it under this request id', { cause: error });
+    this.#record.fault = fault;
     this.answered();
     return fault;
   }
@@ -88,7 +85,7 @@ export class Exchange extends Call {
   /** Notes that the response is closed, whether or not it was written. */
   ended(): void {
     if (!this.response.writableEnded) {
-      this.#record.reason ??= 'CANCELED';
+      this.#record.fault ??= new DomainError('CANCELED', 'the caller left before the answer was written');
       this.depart();
     }
     this.#record.endedAt = performance.now();

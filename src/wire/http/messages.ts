@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { DomainError } from '../../domain/errors.ts';
-import { MAX_HEADER_BYTES } from './byte-collector.ts';
+import { MAX_HEADER_BYTES } from './bounds.ts';
 
 /** HTTP/2 requests come as Node's compatibility class, which has all of these members. */
 export type HttpRequest = IncomingMessage;

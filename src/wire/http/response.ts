@@ -4,16 +4,16 @@
  */
 import type { CallFacts } from '../../domain/call.ts';
 import { type DomainError, ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
+import { GZIP } from './body.ts';
 import type { Exchange } from './exchange.ts';
-import { GZIP } from './gunzip.ts';
 import { isHttp2 } from './messages.ts';
 import { hasLargeRest, throwRestAway } from './unwanted.ts';
 
-/** A response; `body` null for none. */
+/** A response; `body` null for none, and of JSON unless its headers say otherwise. */
 export interface WholeResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body: string | Buffer | null;
+  readonly body: string | Uint8Array | null;
 }
 
 /** The headers that say, in every protocol, what stood behind an answer: they are no part of its message. */
@@ -35,14 +35,15 @@ export function respond(exchange: Exchange, { status, headers, body }: WholeResp
   if (response.writableEnded || response.destroyed || response.headersSent) return;
   // Over HTTP/2, flow control keeps what nobody reads with the sender.
   if (!isHttp2(request) && !request.complete) throwRestAway(request);
-  const head: Record<string, string | number> = { 'x-request-id': exchange.requestId, ...headers };
+  const head: Record<string, string | number> = { 'x-request-id': exchange.requestId };
+  if (body !== null) head['content-type'] = 'application/json';
+  Object.assign(head, headers);
   if (!isHttp2(request) && (closing || hasLargeRest(request))) head.connection = 'close';
   if (body === null) {
     response.writeHead(status, head);
     response.end();
     return;
   }
-  head['content-type'] = 'application/json';
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
   head['content-length'] = length;
   exchange.answers?.count(length);
@@ -92,9 +93,9 @@ export function httpStatus(error: DomainError): number {
  * The HTTP status to log and to count; for a failure over gRPC, where every status is 200, the one that REST has for
  * it; 0 where the caller left before there was one.
  */
-export function shownStatus({ response, record: { protocol, reason } }: Exchange): number {
+export function shownStatus({ response, record: { protocol, fault } }: Exchange): number {
   if (!response.headersSent) return 0;
-  return protocol === 'grpc' && reason !== undefined ? ERROR_TABLE[reason].http : response.statusCode;
+  return protocol === 'grpc' && fault !== undefined ? httpStatus(fault) : response.statusCode;
 }
 
 /** Sends an error in the contract's envelope. */

@@ -10,7 +10,7 @@ import {
   PING_INTERVAL,
   SESSION_IDLE_TIMEOUT,
   SESSION_RESETS,
-} from '../http/byte-collector.ts';
+} from '../http/bounds.ts';
 
 /** Options that the cleartext and the TLS server share. */
 export const HTTP2_OPTIONS = {

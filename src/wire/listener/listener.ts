@@ -17,7 +17,7 @@ import { LOCAL_PEER } from '../../domain/client-address.ts';
 import type { Logger } from '../../logger.ts';
 import type { Dispatch } from '../dispatch.ts';
 import type { Holdings } from '../holdings/holdings.ts';
-import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/byte-collector.ts';
+import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/bounds.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.ts';
 import type { Line } from '../http/turns.ts';
 import { createHttp1Server, HTTP1_OPTIONS, listen, type Place } from './http1-server.ts';

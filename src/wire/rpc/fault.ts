@@ -17,6 +17,10 @@ const ERROR_DOMAIN = 'umpire';
 /** The metadata by which a gRPC server tells a client's retry policy when to try again, milliseconds; -1 for never. */
 const PUSHBACK = 'grpc-retry-pushback-ms';
 
+/** The fault of a message that cannot be taken apart. */
+export const undecodable = (): DomainError =>
+  new DomainError('INVALID_MESSAGE', 'the message cannot be decoded: it is truncated, malformed or not of this type');
+
 /** Converts an error. The result carries everything that is sent of it, in either protocol. */
 export function toConnectError(error: DomainError): ConnectError {
   const { status } = ERROR_TABLE[error.reason];

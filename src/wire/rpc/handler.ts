@@ -37,9 +37,8 @@ export function createRpcHandler(options: {
   const serve = async (exchange: Exchange, route: Route): Promise<void> => {
     receive(exchange, route);
     if (route.procedure !== undefined) await gate.admit(exchange, exchange.origin, route.procedure);
-    const request = readRequest(exchange, route, bodies);
-    const answered = await route.handler(request);
-    await answer(exchange, answered, health.draining);
+    const request = await readRequest(exchange, route, bodies);
+    await answer(exchange, route, await route.handler(request), health.draining);
   };
 
   /**
