@@ -30,8 +30,8 @@ import { type HoldingState, Holdings } from './wire/holdings/holdings.ts';
 import { Cors } from './wire/http/cors.ts';
 import { Listener, type TlsFiles } from './wire/listener/listener.ts';
 import { Metrics } from './wire/metrics/metrics.ts';
-import { createRestHandler } from './wire/rest/handler.ts';
-import { createRpcHandler } from './wire/rpc/handler.ts';
+import { RestHandler } from './wire/rest/handler.ts';
+import { RpcHandler } from './wire/rpc/handler.ts';
 import type { Tracing } from './wire/traces/tracing.ts';
 import { createCollector, IDLE_AT, processVitals, type Vitals, Watchdog } from './wire/watchdog.ts';
 
@@ -193,8 +193,8 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   };
   const gate = overrides.gate?.(gating) ?? new Gate(gating);
   const bodies = new BodyLimits(config.bodies, 'requests');
-  const rest = createRestHandler({ procedures, gate, health, bodies, models: () => engine.models() });
-  const rpc = createRpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection });
+  const rest = new RestHandler({ procedures, gate, health, bodies, models: () => engine.models() });
+  const rpc = new RpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection });
   const { droppedLogLines = () => 0 } = overrides;
   const metrics =
     config.metricsPort === undefined
@@ -211,7 +211,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
         });
   const tracing = await createTracingOf(config, logger);
   const observers = [metrics, tracing].flatMap((part) => part?.observe ?? []);
-  const cors = new Cors(config.corsOrigins);
+  const cors = config.corsOrigins.length === 0 ? undefined : new Cors(config.corsOrigins);
   const dispatch = new Dispatch({ rest, rpc, holdings, logger, observers, cors });
   const listener = new Listener({ dispatch, logger, holdings, tls: config.tls });
   const collect = createCollector(() => vitals.memory() >= IDLE_AT * config.memory);

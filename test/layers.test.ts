@@ -134,9 +134,8 @@ const ENGINE: readonly string[] = [
 const WIRE: Readonly<Record<string, readonly string[]>> = {
   listener: ['dispatch.ts', 'holdings', 'http'],
   'dispatch.ts': ['access-log.ts', 'holdings', 'http', 'rpc'],
-  rest: ['call.ts', 'health.ts', 'http'],
-  rpc: ['call.ts', 'health.ts', 'holdings', 'http'],
-  'call.ts': ['http'],
+  rest: ['health.ts', 'http'],
+  rpc: ['health.ts', 'holdings', 'http'],
   metrics: ['health.ts', 'holdings', 'http', 'listener'],
   traces: ['http'],
   holdings: ['http'],

@@ -24,7 +24,8 @@ export interface DispatchOptions {
   readonly holdings: Holdings;
   readonly logger: Logger;
   readonly observers: readonly Observer[];
-  readonly cors: Cors;
+  /** Undefined where no origin is named. */
+  readonly cors: Cors | undefined;
 }
 
 /** A dispatcher over the protocols. */
@@ -69,7 +70,7 @@ export class Dispatch {
       response.shouldKeepAlive = false;
     }
     if (last && connection !== undefined && !isHttp2(request)) connection.ending = true;
-    const preflight = cors.mark(exchange);
+    const preflight = cors?.mark(exchange) === true;
     try {
       if (refused === undefined) assertMeaning(request);
       if (refused === undefined && preflight) {

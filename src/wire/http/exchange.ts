@@ -2,10 +2,13 @@
  * One HTTP request and its response, from the first header to the log line. It is received, admitted, invoked, answered
  * and ended, and may fail or be given up on the way; its record says what happened, and nobody else writes it.
  */
+import type { DescMessage, Message, MessageInitShape } from '@bufbuild/protobuf';
 import { Call } from '../../domain/call.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { Origin } from '../../domain/gate.ts';
-import { DEFAULT_TIMEOUT } from './bounds.ts';
+import type { Procedure } from '../../service/procedure.ts';
+import { LARGE } from './body.ts';
+import { DEFAULT_TIMEOUT, MAX_BODY_BYTES } from './bounds.ts';
 import type { HttpRequest, HttpResponse } from './messages.ts';
 
 /** What an exchange speaks. gRPC-Web, which Connect answers, counts as Connect. */
@@ -61,6 +64,39 @@ export class Exchange extends Call {
   received({ timeout, ...found }: { protocol?: Protocol; route?: string; timeout?: number }): void {
     Object.assign(this.#record, found);
     if (timeout !== undefined) this.deadline = this.startedAt + timeout;
+  }
+
+  /**
+   * Runs a procedure's handler on a request that has passed its rules. @throws what the handler throws, or DomainError
+   * DEADLINE_EXCEEDED.
+   */
+  async invoke(procedure: Procedure, request: Message): Promise<MessageInitShape<DescMessage>> {
+    const { place } = this;
+    const { sizeOf } = procedure;
+    if (sizeOf !== undefined) {
+      // What is stored can be large, and its size is unknown until it has been read. So room for the largest response
+      // is set aside first: an address has only as many reads at a time as its bound of unread bytes has room for;
+      // others wait. The size that is found then replaces what was set aside, so that the wait behind small responses
+      // is short.
+      const room = place?.reserve(MAX_BODY_BYTES);
+      if (room !== undefined) await room;
+      await place?.turn();
+    }
+    try {
+      this.invoked();
+      const response = await procedure.handle(request, this);
+      if (sizeOf !== undefined) {
+        const size = sizeOf(response);
+        place?.settle(size);
+        // To write it takes as long as to read it.
+        if (size > LARGE) await place?.turn();
+      }
+      return response;
+    } finally {
+      // A call that failed has no such response. After the `settle` above, this does nothing.
+      if (sizeOf !== undefined) place?.settle(0);
+      this.answered();
+    }
   }
 
   /**

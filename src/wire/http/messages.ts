@@ -21,6 +21,12 @@ export function wasReset(request: HttpRequest): boolean {
   return isHttp2(request) && request.aborted;
 }
 
+/** Whether a request is a gRPC call by its content type; gRPC-Web is not. */
+export function isGrpc({ headers }: HttpRequest): boolean {
+  const type = headers['content-type'] ?? '';
+  return type.startsWith('application/grpc') && !type.startsWith('application/grpc-web');
+}
+
 /** The path of a request without its query: of an absolute-form target, the part after the authority. */
 export function pathOf(request: HttpRequest): string {
   const target = request.url ?? '';

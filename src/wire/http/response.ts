@@ -3,11 +3,10 @@
  * with the headers that go with it.
  */
 import type { CallFacts } from '../../domain/call.ts';
-import { type DomainError, ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
-import { GZIP } from './body.ts';
+import { DomainError, ERROR_TABLE, type ErrorReason, type StatusName } from '../../domain/errors.ts';
+import { GZIP, hasLargeRest, throwRestAway } from './body.ts';
 import type { Exchange } from './exchange.ts';
 import { isHttp2 } from './messages.ts';
-import { hasLargeRest, throwRestAway } from './unwanted.ts';
 
 /** A response; `body` null for none, and of JSON unless its headers say otherwise. */
 export interface WholeResponse {
@@ -68,6 +67,16 @@ export const STATUS_NUMBERS: Readonly<Record<StatusName, number>> = {
   UNAUTHENTICATED: 16,
 };
 
+/** A fault of a request as HTTP, whose answer has headers that say what would be right. */
+export class HttpFault extends DomainError {
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(reason: ErrorReason, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(reason, message);
+    this.headers = headers;
+  }
+}
+
 /** The JSON text of an ErrorResponse. */
 export function envelopeBody(error: DomainError): string {
   const { type } = ERROR_TABLE[error.reason];
@@ -76,7 +85,7 @@ export function envelopeBody(error: DomainError): string {
 
 /** The headers of an error, in addition to those of its body. */
 export function errorHeaders(error: DomainError): Record<string, string> {
-  const headers: Record<string, string> = {};
+  const headers = error instanceof HttpFault ? { ...error.headers } : ({} as Record<string, string>);
   if (error.retryAfter !== undefined) headers['retry-after'] = String(error.retryAfter);
   if (error.reason === 'AUTHENTICATION_REQUIRED') headers['www-authenticate'] = 'Bearer';
   // RFC 9110, 12.5.3: the codings that a body may have.
@@ -99,15 +108,6 @@ export function shownStatus({ response, record: { protocol, fault } }: Exchange)
 }
 
 /** Sends an error in the contract's envelope. */
-export function respondFault(
-  exchange: Exchange,
-  fault: DomainError,
-  closing: boolean,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  respond(
-    exchange,
-    { status: httpStatus(fault), headers: { ...errorHeaders(fault), ...headers }, body: envelopeBody(fault) },
-    closing,
-  );
+export function respondFault(exchange: Exchange, fault: DomainError, closing: boolean): void {
+  respond(exchange, { status: httpStatus(fault), headers: errorHeaders(fault), body: envelopeBody(fault) }, closing);
 }

@@ -2,11 +2,10 @@
 import type { BodyMeter } from '../../domain/body-limits.ts';
 import { unreadInTime } from '../../domain/call.ts';
 import type { DomainError } from '../../domain/errors.ts';
-import { callerLeft } from '../http/body.ts';
+import { callerLeft, throwRestAway } from '../http/body.ts';
 import { MAX_TIMEOUT } from '../http/bounds.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { wasReset } from '../http/messages.ts';
-import { throwRestAway } from '../http/unwanted.ts';
 import { toConnectError, undecodable } from './fault.ts';
 
 /**

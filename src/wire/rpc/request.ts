@@ -3,21 +3,16 @@ import { type BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
 import { unreadInTime } from '../../domain/call.ts';
 import { bodyTurn, GZIP, readBody } from '../http/body.ts';
 import type { Exchange } from '../http/exchange.ts';
-import type { HttpRequest } from '../http/messages.ts';
+import { type HttpRequest, isGrpc } from '../http/messages.ts';
+import { HttpFault } from '../http/response.ts';
 import { streamedBody } from './body.ts';
 import type { UniversalHandler, UniversalServerRequest } from './connect-private.ts';
 import { contextOf, takeTimeout } from './context.ts';
-import { NoCall, noCall } from './fault.ts';
+import { noCall } from './fault.ts';
 import { type BodyForm, ENVELOPE, enveloped, unpackedBody } from './message-scan.ts';
 import type { Route } from './routes.ts';
 
 const NO_BODY = new Uint8Array();
-
-/** Whether a request is a gRPC call by its content type; gRPC-Web is not. */
-export function isGrpc({ headers }: HttpRequest): boolean {
-  const type = headers['content-type'] ?? '';
-  return type.startsWith('application/grpc') && !type.startsWith('application/grpc-web');
-}
 
 /**
  * Notes what the call's head says, and counts a call that no limit of callers counts.
@@ -37,7 +32,7 @@ export function receive(exchange: Exchange, { handler, procedure }: Route): void
 export function whyNoCall(
   request: HttpRequest,
   { allowedMethods, supportedContentType }: UniversalHandler,
-): NoCall | undefined {
+): HttpFault | undefined {
   const { method = '', headers } = request;
   const type = headers['content-type'] ?? '';
   if (!allowedMethods.includes(method)) return noCall(405, allowedMethods);
@@ -72,7 +67,7 @@ export async function readRequest(
   const { request } = exchange;
   const { httpVersion, method = '', headers } = request;
   const url = URL.parse(request.url ?? '', `http://${headers[':authority'] ?? headers.host ?? ''}`);
-  if (url === null) throw new NoCall('MALFORMED_REQUEST', 'the request is not valid HTTP');
+  if (url === null) throw new HttpFault('MALFORMED_REQUEST', 'the request is not valid HTTP');
   const header = new Headers();
   for (const name of CONNECT_HEADERS) {
     const value = headers[name];

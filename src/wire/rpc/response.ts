@@ -6,9 +6,7 @@
  */
 import { Code, ConnectError } from '@connectrpc/connect';
 import { universalResponseToNodeResponse } from '@connectrpc/connect-node';
-import { unreadInTime } from '../../domain/call.ts';
 import { DomainError } from '../../domain/errors.ts';
-import { callerLeft } from '../http/body.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { isHttp2 } from '../http/messages.ts';
 import { respond } from '../http/response.ts';
@@ -23,7 +21,7 @@ import type { Route } from './routes.ts';
 
 /**
  * Sends what Connect answered. @throws what the handler of a unary call threw and what Connect found wrong with a
- * request, as a DomainError; NoCall if it is no call.
+ * request, as a DomainError; HttpFault if it is no call.
  */
 export async function answer(
   exchange: Exchange,
@@ -87,11 +85,6 @@ function classify(error: ConnectError, { times }: Exchange): DomainError | Conne
       return new DomainError('BODY_TOO_LARGE', 'the message is larger than 1 MiB');
     case Code.Unimplemented:
       return new DomainError('UNSUPPORTED_ENCODING', message);
-    case Code.DeadlineExceeded:
-      return unreadInTime();
-    case Code.Canceled:
-    case Code.Aborted:
-      return callerLeft();
   }
   if (times.invokedAt !== undefined) return error;
   const unknown = /key "([^"]{1,128})" is unknown/.exec(message)?.[1];

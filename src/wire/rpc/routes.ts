@@ -11,7 +11,6 @@ import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/ref
 import { Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
 import { type FieldRule, fieldRules } from '../../domain/field-rules.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import { invoke } from '../call.ts';
 import type { Health } from '../health.ts';
 import type { Holdings } from '../holdings/holdings.ts';
 import { MAX_BODY_BYTES } from '../http/bounds.ts';
@@ -80,7 +79,7 @@ function mount(router: ConnectRouter, procedure: Procedure): void {
     noting(context, async () => {
       checker.check(request);
       const exchange = exchangeOf(context);
-      const result = await invoke(procedure, request, exchange);
+      const result = await exchange.invoke(procedure, request);
       for (const header of Object.entries(factHeaders(exchange.facts))) context.responseHeader.set(...header);
       return result;
     });
