@@ -24,6 +24,7 @@ import { describeStore } from './stores/settings.ts';
 import { claimFolder, type FolderClaim } from './stores/sqlite/folder.ts';
 import type { Stores } from './stores/stores.ts';
 import { VERSION } from './version.ts';
+import { AccessLog } from './wire/access-log.ts';
 import { Dispatch } from './wire/dispatch.ts';
 import { Health } from './wire/health.ts';
 import { type HoldingState, Holdings } from './wire/holdings/holdings.ts';
@@ -33,7 +34,7 @@ import { Metrics } from './wire/metrics/metrics.ts';
 import { RestHandler } from './wire/rest/handler.ts';
 import { RpcHandler } from './wire/rpc/handler.ts';
 import type { Tracing } from './wire/traces/tracing.ts';
-import { createCollector, IDLE_AT, processVitals, type Vitals, Watchdog } from './wire/watchdog.ts';
+import { processVitals, type Vitals, Watchdog } from './wire/watchdog.ts';
 
 /** Milliseconds between checks whether the models are ready, while the port waits for them. */
 const READY_INTERVAL = 50;
@@ -210,15 +211,12 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
           droppedLogLines,
         });
   const tracing = await createTracingOf(config, logger);
-  const observers = [metrics, tracing].flatMap((part) => part?.observe ?? []);
+  // The log is last: its line names the span that tracing made.
+  const observers = [metrics, tracing, new AccessLog(logger)].flatMap((part) => part?.observe ?? []);
   const cors = config.corsOrigins.length === 0 ? undefined : new Cors(config.corsOrigins);
-  const dispatch = new Dispatch({ rest, rpc, holdings, logger, observers, cors });
+  const dispatch = new Dispatch({ rest, rpc, holdings, observers, cors });
   const listener = new Listener({ dispatch, logger, holdings, tls: config.tls });
-  const collect = createCollector(() => vitals.memory() >= IDLE_AT * config.memory);
-  watchdog.start(() => {
-    listener.closeIdle();
-    collect();
-  });
+  watchdog.start(() => listener.closeIdle());
   const own = [
     ...(overrides.engine === undefined ? [() => engine.close()] : []),
     () => keys.close(),

@@ -133,7 +133,7 @@ const ENGINE: readonly string[] = [
 /** The rooms of the wire, and what each may import of the others. */
 const WIRE: Readonly<Record<string, readonly string[]>> = {
   listener: ['dispatch.ts', 'holdings', 'http'],
-  'dispatch.ts': ['access-log.ts', 'holdings', 'http', 'rpc'],
+  'dispatch.ts': ['holdings', 'http', 'rpc'],
   rest: ['health.ts', 'http'],
   rpc: ['health.ts', 'holdings', 'http'],
   metrics: ['health.ts', 'holdings', 'http', 'listener'],

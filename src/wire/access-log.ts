@@ -1,6 +1,6 @@
 /** One log line for each request: what was asked for and how it went, never a key, an input or a choice. */
 import type { Logger } from '../logger.ts';
-import type { Exchange } from './http/exchange.ts';
+import type { Exchange, Observer } from './http/exchange.ts';
 import { shownStatus } from './http/response.ts';
 
 /** How many characters of a caller's own `X-Request-ID` are logged; pino escapes them. */
@@ -16,8 +16,7 @@ export class AccessLog {
     this.#logger = logger;
   }
 
-  /** Writes the line of an exchange that is over. */
-  write(exchange: Exchange): void {
+  readonly observe: Observer = (exchange) => {
     const { route, fault } = exchange.record;
     const status = shownStatus(exchange);
     const isProbe = route.startsWith('/health/');
@@ -27,7 +26,7 @@ export class AccessLog {
     const isOwn = fault?.reason === 'INTERNAL' || fault?.reason === 'STORAGE_CORRUPT';
     if (isOwn) this.#logger.error({ ...line, err: fault.cause }, 'request');
     else this.#logger[isOld ? 'debug' : 'info'](line, 'request');
-  }
+  };
 }
 
 function lineOf(exchange: Exchange, status: number): object {

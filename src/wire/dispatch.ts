@@ -1,8 +1,6 @@
 /** Where every HTTP request arrives: it becomes an exchange and goes to the handler of its protocol. */
 
 import { DomainError } from '../domain/errors.ts';
-import type { Logger } from '../logger.ts';
-import { AccessLog } from './access-log.ts';
 import type { Holdings } from './holdings/holdings.ts';
 import { answerPreflight, type Cors } from './http/cors.ts';
 import { Exchange, type Observer, type ProtocolHandler } from './http/exchange.ts';
@@ -22,7 +20,6 @@ export interface DispatchOptions {
   readonly rest: ProtocolHandler;
   readonly rpc: RpcHandler;
   readonly holdings: Holdings;
-  readonly logger: Logger;
   readonly observers: readonly Observer[];
   /** Undefined where no origin is named. */
   readonly cors: Cors | undefined;
@@ -31,11 +28,9 @@ export interface DispatchOptions {
 /** A dispatcher over the protocols. */
 export class Dispatch {
   readonly #options: DispatchOptions;
-  readonly #log: AccessLog;
 
   constructor(options: DispatchOptions) {
     this.#options = options;
-    this.#log = new AccessLog(options.logger);
   }
 
   /** Answers one request. Never throws. */
@@ -99,7 +94,6 @@ export class Dispatch {
     holdings.close(exchange);
     if (flood) return;
     for (const observe of observers) observe(exchange);
-    this.#log.write(exchange);
   }
 }
 

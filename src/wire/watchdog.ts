@@ -9,8 +9,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Refused } from '../domain/gate.ts';
 
-/** The share of a bound at which idle connections are closed. */
-export const IDLE_AT = 0.92;
+/** The share of a bound at which idle connections are closed, and garbage is collected if it is that of memory. */
+const IDLE_AT = 0.92;
 /** The share of a bound at which callers without a key are refused. */
 const REFUSE_AT = 0.95;
 /** The share of the bound of memory at which all callers are refused. */
@@ -65,6 +65,7 @@ export class Watchdog {
   readonly #options: WatchdogOptions;
   /** Whose new work must be refused now. */
   refused: Refused = 'nobody';
+  readonly #collector = new Collector();
   #lastDelayMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #closeIdle: (() => void) | undefined;
@@ -91,6 +92,7 @@ export class Watchdog {
     const [size, delay] = [memory / memoryLimit, loopDelayMs / MAX_LOOP_DELAY];
     const pressure = Math.max(size, delay);
     if (pressure >= IDLE_AT) this.#closeIdle?.();
+    if (size >= IDLE_AT) this.#collector.collect();
     const all = size >= REFUSE_ALL_AT || delay >= REFUSE_ALL_AT_DELAY;
     const now = all ? 'everybody' : pressure >= REFUSE_AT ? 'anonymous' : 'nobody';
     if (now === this.refused) return;
@@ -121,18 +123,21 @@ type Collect = (options: {
   readonly flavor: 'last-resort';
 }) => void;
 
-/** A collector that collects when `needed` says so, and never more often than every three seconds. */
-export function createCollector(needed: () => boolean): () => void {
-  let next = 0;
-  let collect: Collect | undefined;
-  return () => {
+/** Returns memory to the system, but never more often than every three seconds. */
+export class Collector {
+  #next = 0;
+  #collect: Collect | undefined;
+
+  /** Collects now, if it is time; returns whether it was. */
+  collect(): boolean {
     const began = performance.now();
-    if (began < next || !needed()) return;
-    collect ??= exposed();
-    collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+    if (began < this.#next) return false;
+    this.#collect ??= exposed();
+    this.#collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
     const ended = performance.now();
-    next = ended + Math.max(COLLECTION_INTERVAL, SHARE * (ended - began));
-  };
+    this.#next = ended + Math.max(COLLECTION_INTERVAL, SHARE * (ended - began));
+    return true;
+  }
 }
 
 /** V8's own function, which a context has that is created while the flag is set. */

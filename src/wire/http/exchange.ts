@@ -31,7 +31,7 @@ export interface ExchangeRecord {
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Metrics or traces: sees each exchange once, when it is over and before its log line is written. Never throws. */
+/** Metrics, traces or the log: sees each exchange once, when it is over. Never throws. */
 export type Observer = (exchange: Exchange) => void;
 
 /** An exchange: the `Call` that handlers see, with the HTTP request and its response. */
