@@ -55,12 +55,7 @@ export function createRoutes(options: {
   });
   for (const procedure of procedures) mount(router, procedure);
   const services = [...new Set(procedures.map((procedure) => procedure.method.parent))];
-  const grpcHealth = createGrpcHealth(health, services, (context, end) => holdings.watch(exchangeOf(context), end));
-  router.service(
-    HealthService,
-    { ...grpcHealth, check: (request, context) => noting(context, () => grpcHealth.check(request, context)) },
-    SMALL,
-  );
+  router.service(HealthService, createGrpcHealth(health, services, holdings), SMALL);
   if (options.reflection) mountReflection(router, createReflector([...services, HealthService]));
   const byMethod = new Map(procedures.map((procedure) => [procedure.method as unknown, procedure]));
   return new Map(
