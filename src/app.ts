@@ -182,7 +182,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const faults = new Map<string, number>([['other', 0]]);
   const procedures = createProcedures({ config, logger, engine, stores });
   const vitals = overrides.vitals ?? processVitals();
-  const watchdog = createWatchdog(config, logger, vitals);
+  const watchdog = new Watchdog({ memoryLimit: config.memory, vitals, logger });
   const gating: GateOptions = {
     authenticator: new Authenticator({ keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
     limits: new Limits({ settings: config.limits, store: stores.limits, log: logger }),
@@ -265,16 +265,4 @@ async function createTracingOf({ traces, tls }: Config, logger: Logger): Promise
   if (traces === undefined) return undefined;
   const { Tracing } = await import('./wire/traces/tracing.ts');
   return new Tracing(traces, tls !== undefined, logger);
-}
-
-/** A watchdog that logs when work is refused. */
-function createWatchdog({ memory }: Config, logger: Logger, vitals: Vitals): Watchdog {
-  return new Watchdog({
-    memoryLimit: memory,
-    vitals,
-    changed: (refused, fields) => {
-      if (refused === 'nobody') logger.info(fields, 'within the bounds again: work is accepted');
-      else logger.warn({ ...fields, refused }, 'near the bounds of memory or of the event loop: work is refused');
-    },
-  });
 }

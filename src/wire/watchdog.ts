@@ -8,6 +8,7 @@ import { memoryUsage } from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Refused } from '../domain/gate.ts';
+import type { Logger } from '../logger.ts';
 
 /** The share of a bound at which idle connections are closed, and garbage is collected if it is that of memory. */
 const IDLE_AT = 0.92;
@@ -51,13 +52,12 @@ export function processVitals(): Vitals {
   };
 }
 
-/** What a watchdog watches, and who hears of it. */
+/** What a watchdog watches, and where it says whose work is refused. */
 export interface WatchdogOptions {
   /** Resident bytes near which work is refused. */
   readonly memoryLimit: number;
   readonly vitals: Vitals;
-  /** Called when other callers are refused than before. */
-  readonly changed: (refused: Refused, vitals: { readonly memory: number; readonly loopDelayMs: number }) => void;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 
 /** Looks at the process twice a second, from `start` to `close`. */
@@ -83,7 +83,7 @@ export class Watchdog {
 
   /** Looks now, in addition to the regular looks. */
   look(): void {
-    const { memoryLimit, vitals, changed } = this.#options;
+    const { memoryLimit, vitals, logger } = this.#options;
     const memory = vitals.memory();
     const delayMs = vitals.loopDelay();
     // A single delay is over when it is seen, and what came meanwhile can be answered: only one that lasts counts.
@@ -97,7 +97,9 @@ export class Watchdog {
     const now = all ? 'everybody' : pressure >= REFUSE_AT ? 'anonymous' : 'nobody';
     if (now === this.refused) return;
     this.refused = now;
-    changed(now, { memory, loopDelayMs });
+    const fields = { memory, loopDelayMs, refused: now };
+    if (now === 'nobody') logger.info(fields, 'within the bounds again: work is accepted');
+    else logger.warn(fields, 'near the bounds of memory or of the event loop: work is refused');
   }
 
   close(): void {

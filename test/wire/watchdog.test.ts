@@ -26,11 +26,8 @@ test('closes idle connections from 92 % of a bound, refuses from 95 %, callers w
   const vitals = settable();
   const changes: string[] = [];
   let closed = 0;
-  const watchdog = new Watchdog({
-    memoryLimit: 1000,
-    vitals,
-    changed: (refused) => changes.push(refused),
-  });
+  const note = ({ refused }: { readonly refused: string }) => changes.push(refused);
+  const watchdog = new Watchdog({ memoryLimit: 1000, vitals, logger: { info: note, warn: note } as never });
   watchdog.start(() => (closed += 1));
   t.teardown(() => watchdog.close());
   for (const [bytes, delay, closings, refused] of [
