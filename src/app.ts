@@ -24,16 +24,17 @@ import { describeStore } from './stores/settings.ts';
 import { claimFolder, type FolderClaim } from './stores/sqlite/folder.ts';
 import type { Stores } from './stores/stores.ts';
 import { VERSION } from './version.ts';
+import { AccessLog } from './wire/access-log.ts';
 import { Dispatch } from './wire/dispatch.ts';
 import { Health } from './wire/health.ts';
 import { type HoldingState, Holdings } from './wire/holdings/holdings.ts';
 import { Cors } from './wire/http/cors.ts';
 import { Listener, type TlsFiles } from './wire/listener/listener.ts';
 import { Metrics } from './wire/metrics/metrics.ts';
-import { createRestHandler } from './wire/rest/handler.ts';
-import { createRpcHandler } from './wire/rpc/handler.ts';
+import { RestHandler } from './wire/rest/handler.ts';
+import { RpcHandler } from './wire/rpc/handler.ts';
 import type { Tracing } from './wire/traces/tracing.ts';
-import { createCollector, IDLE_AT, processVitals, type Vitals, Watchdog } from './wire/watchdog.ts';
+import { processVitals, type Vitals, Watchdog } from './wire/watchdog.ts';
 
 /** Milliseconds between checks whether the models are ready, while the port waits for them. */
 const READY_INTERVAL = 50;
@@ -181,7 +182,7 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   const faults = new Map<string, number>([['other', 0]]);
   const procedures = createProcedures({ config, logger, engine, stores });
   const vitals = overrides.vitals ?? processVitals();
-  const watchdog = createWatchdog(config, logger, vitals);
+  const watchdog = new Watchdog({ memoryLimit: config.memory, vitals, logger });
   const gating: GateOptions = {
     authenticator: new Authenticator({ keys, limitBadKeys: config.limits.anonymous.rate !== 'off' }),
     limits: new Limits({ settings: config.limits, store: stores.limits, log: logger }),
@@ -193,8 +194,8 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
   };
   const gate = overrides.gate?.(gating) ?? new Gate(gating);
   const bodies = new BodyLimits(config.bodies, 'requests');
-  const rest = createRestHandler({ procedures, gate, health, bodies, models: () => engine.models() });
-  const rpc = createRpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection });
+  const rest = new RestHandler({ procedures, gate, health, bodies, models: () => engine.models() });
+  const rpc = new RpcHandler({ procedures, gate, health, bodies, holdings, reflection: config.reflection });
   const { droppedLogLines = () => 0 } = overrides;
   const metrics =
     config.metricsPort === undefined
@@ -210,15 +211,12 @@ export async function createApp(config: Config, logger: Logger, overrides: Overr
           droppedLogLines,
         });
   const tracing = await createTracingOf(config, logger);
-  const observers = [metrics, tracing].flatMap((part) => part?.observe ?? []);
-  const cors = new Cors(config.corsOrigins);
-  const dispatch = new Dispatch({ rest, rpc, holdings, logger, observers, cors });
+  // The log is last: its line names the span that tracing made.
+  const observers = [metrics, tracing, new AccessLog(logger)].flatMap((part) => part?.observe ?? []);
+  const cors = config.corsOrigins.length === 0 ? undefined : new Cors(config.corsOrigins);
+  const dispatch = new Dispatch({ rest, rpc, holdings, observers, cors });
   const listener = new Listener({ dispatch, logger, holdings, tls: config.tls });
-  const collect = createCollector(() => vitals.memory() >= IDLE_AT * config.memory);
-  watchdog.start(() => {
-    listener.closeIdle();
-    collect();
-  });
+  watchdog.start(() => listener.closeIdle());
   const own = [
     ...(overrides.engine === undefined ? [() => engine.close()] : []),
     () => keys.close(),
@@ -267,16 +265,4 @@ async function createTracingOf({ traces, tls }: Config, logger: Logger): Promise
   if (traces === undefined) return undefined;
   const { Tracing } = await import('./wire/traces/tracing.ts');
   return new Tracing(traces, tls !== undefined, logger);
-}
-
-/** A watchdog that logs when work is refused. */
-function createWatchdog({ memory }: Config, logger: Logger, vitals: Vitals): Watchdog {
-  return new Watchdog({
-    memoryLimit: memory,
-    vitals,
-    changed: (refused, fields) => {
-      if (refused === 'nobody') logger.info(fields, 'within the bounds again: work is accepted');
-      else logger.warn({ ...fields, refused }, 'near the bounds of memory or of the event loop: work is refused');
-    },
-  });
 }

@@ -133,10 +133,9 @@ const ENGINE: readonly string[] = [
 /** The rooms of the wire, and what each may import of the others. */
 const WIRE: Readonly<Record<string, readonly string[]>> = {
   listener: ['dispatch.ts', 'holdings', 'http'],
-  'dispatch.ts': ['access-log.ts', 'holdings', 'http', 'rpc'],
-  rest: ['call.ts', 'health.ts', 'http'],
-  rpc: ['call.ts', 'health.ts', 'holdings', 'http'],
-  'call.ts': ['http'],
+  'dispatch.ts': ['holdings', 'http', 'rpc'],
+  rest: ['health.ts', 'http'],
+  rpc: ['health.ts', 'holdings', 'http'],
   metrics: ['health.ts', 'holdings', 'http', 'listener'],
   traces: ['http'],
   holdings: ['http'],

@@ -66,6 +66,10 @@ export interface Lease {
   release(): void;
 }
 
+/** The fault of a call whose deadline has passed before all of it was read. */
+export const unreadInTime = (): DomainError =>
+  new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the request was read', { retryAfter: 1 });
+
 /** A call, on which nobody works yet. What a layer finds out it sets, or notes with the method for it. */
 export class Call implements JobTerms {
   readonly requestId = newId('req_');
@@ -130,9 +134,7 @@ export class Call implements JobTerms {
   /** Notes that its handler begins. @throws DomainError DEADLINE_EXCEEDED if the deadline has passed. */
   invoked(): void {
     const now = performance.now();
-    if (now >= this.deadline) {
-      throw new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the request was read', { retryAfter: 1 });
-    }
+    if (now >= this.deadline) throw unreadInTime();
     this.times.invokedAt = now;
   }
 

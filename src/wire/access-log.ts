@@ -1,6 +1,6 @@
 /** One log line for each request: what was asked for and how it went, never a key, an input or a choice. */
 import type { Logger } from '../logger.ts';
-import type { Exchange } from './http/exchange.ts';
+import type { Exchange, Observer } from './http/exchange.ts';
 import { shownStatus } from './http/response.ts';
 
 /** How many characters of a caller's own `X-Request-ID` are logged; pino escapes them. */
@@ -16,22 +16,22 @@ export class AccessLog {
     this.#logger = logger;
   }
 
-  /** Writes the line of an exchange that is over. */
-  write(exchange: Exchange): void {
-    const { route, reason, cause } = exchange.record;
+  readonly observe: Observer = (exchange) => {
+    const { route, fault } = exchange.record;
     const status = shownStatus(exchange);
     const isProbe = route.startsWith('/health/');
     const isOld = isProbe && this.#probed.get(route) === status;
     if (isProbe) this.#probed.set(route, status);
     const line = lineOf(exchange, status);
-    if (reason === 'INTERNAL' || reason === 'STORAGE_CORRUPT') this.#logger.error({ ...line, err: cause }, 'request');
+    const isOwn = fault?.reason === 'INTERNAL' || fault?.reason === 'STORAGE_CORRUPT';
+    if (isOwn) this.#logger.error({ ...line, err: fault.cause }, 'request');
     else this.#logger[isOld ? 'debug' : 'info'](line, 'request');
-  }
+  };
 }
 
 function lineOf(exchange: Exchange, status: number): object {
   const { request, facts, caller, record } = exchange;
-  const { reason, trace } = record;
+  const { fault, trace } = record;
   const foreignId = request.headers['x-request-id'];
   return {
     requestId: exchange.requestId,
@@ -40,8 +40,8 @@ function lineOf(exchange: Exchange, status: number): object {
     method: request.method?.slice(0, MAX_METHOD),
     route: record.route,
     status,
-    reason,
-    cause: reason === 'STORE_UNAVAILABLE' ? (record.cause as Error | undefined)?.message : undefined,
+    reason: fault?.reason,
+    cause: fault?.reason === 'STORE_UNAVAILABLE' ? (fault.cause as Error | undefined)?.message : undefined,
     givenUp: record.givenUp,
     durationMs: round(performance.now() - exchange.startedAt),
     caller: caller.kind,

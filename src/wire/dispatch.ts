@@ -1,8 +1,6 @@
 /** Where every HTTP request arrives: it becomes an exchange and goes to the handler of its protocol. */
 
 import { DomainError } from '../domain/errors.ts';
-import type { Logger } from '../logger.ts';
-import { AccessLog } from './access-log.ts';
 import type { Holdings } from './holdings/holdings.ts';
 import { answerPreflight, type Cors } from './http/cors.ts';
 import { Exchange, type Observer, type ProtocolHandler } from './http/exchange.ts';
@@ -22,19 +20,17 @@ export interface DispatchOptions {
   readonly rest: ProtocolHandler;
   readonly rpc: RpcHandler;
   readonly holdings: Holdings;
-  readonly logger: Logger;
   readonly observers: readonly Observer[];
-  readonly cors: Cors;
+  /** Undefined where no origin is named. */
+  readonly cors: Cors | undefined;
 }
 
 /** A dispatcher over the protocols. */
 export class Dispatch {
   readonly #options: DispatchOptions;
-  readonly #log: AccessLog;
 
   constructor(options: DispatchOptions) {
     this.#options = options;
-    this.#log = new AccessLog(options.logger);
   }
 
   /** Answers one request. Never throws. */
@@ -69,7 +65,7 @@ export class Dispatch {
       response.shouldKeepAlive = false;
     }
     if (last && connection !== undefined && !isHttp2(request)) connection.ending = true;
-    const preflight = cors.mark(exchange);
+    const preflight = cors?.mark(exchange) === true;
     try {
       if (refused === undefined) assertMeaning(request);
       if (refused === undefined && preflight) {
@@ -98,7 +94,6 @@ export class Dispatch {
     holdings.close(exchange);
     if (flood) return;
     for (const observe of observers) observe(exchange);
-    this.#log.write(exchange);
   }
 }
 

@@ -8,9 +8,10 @@ import { memoryUsage } from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Refused } from '../domain/gate.ts';
+import type { Logger } from '../logger.ts';
 
-/** The share of a bound at which idle connections are closed. */
-export const IDLE_AT = 0.92;
+/** The share of a bound at which idle connections are closed, and garbage is collected if it is that of memory. */
+const IDLE_AT = 0.92;
 /** The share of a bound at which callers without a key are refused. */
 const REFUSE_AT = 0.95;
 /** The share of the bound of memory at which all callers are refused. */
@@ -51,13 +52,12 @@ export function processVitals(): Vitals {
   };
 }
 
-/** What a watchdog watches, and who hears of it. */
+/** What a watchdog watches, and where it says whose work is refused. */
 export interface WatchdogOptions {
   /** Resident bytes near which work is refused. */
   readonly memoryLimit: number;
   readonly vitals: Vitals;
-  /** Called when other callers are refused than before. */
-  readonly changed: (refused: Refused, vitals: { readonly memory: number; readonly loopDelayMs: number }) => void;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 
 /** Looks at the process twice a second, from `start` to `close`. */
@@ -65,6 +65,7 @@ export class Watchdog {
   readonly #options: WatchdogOptions;
   /** Whose new work must be refused now. */
   refused: Refused = 'nobody';
+  readonly #collector = new Collector();
   #lastDelayMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #closeIdle: (() => void) | undefined;
@@ -82,7 +83,7 @@ export class Watchdog {
 
   /** Looks now, in addition to the regular looks. */
   look(): void {
-    const { memoryLimit, vitals, changed } = this.#options;
+    const { memoryLimit, vitals, logger } = this.#options;
     const memory = vitals.memory();
     const delayMs = vitals.loopDelay();
     // A single delay is over when it is seen, and what came meanwhile can be answered: only one that lasts counts.
@@ -91,11 +92,14 @@ export class Watchdog {
     const [size, delay] = [memory / memoryLimit, loopDelayMs / MAX_LOOP_DELAY];
     const pressure = Math.max(size, delay);
     if (pressure >= IDLE_AT) this.#closeIdle?.();
+    if (size >= IDLE_AT) this.#collector.collect();
     const all = size >= REFUSE_ALL_AT || delay >= REFUSE_ALL_AT_DELAY;
     const now = all ? 'everybody' : pressure >= REFUSE_AT ? 'anonymous' : 'nobody';
     if (now === this.refused) return;
     this.refused = now;
-    changed(now, { memory, loopDelayMs });
+    const fields = { memory, loopDelayMs, refused: now };
+    if (now === 'nobody') logger.info(fields, 'within the bounds again: work is accepted');
+    else logger.warn(fields, 'near the bounds of memory or of the event loop: work is refused');
   }
 
   close(): void {
@@ -121,18 +125,21 @@ type Collect = (options: {
   readonly flavor: 'last-resort';
 }) => void;
 
-/** A collector that collects when `needed` says so, and never more often than every three seconds. */
-export function createCollector(needed: () => boolean): () => void {
-  let next = 0;
-  let collect: Collect | undefined;
-  return () => {
+/** Returns memory to the system, but never more often than every three seconds. */
+export class Collector {
+  #next = 0;
+  #collect: Collect | undefined;
+
+  /** Collects now, if it is time; returns whether it was. */
+  collect(): boolean {
     const began = performance.now();
-    if (began < next || !needed()) return;
-    collect ??= exposed();
-    collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+    if (began < this.#next) return false;
+    this.#collect ??= exposed();
+    this.#collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
     const ended = performance.now();
-    next = ended + Math.max(COLLECTION_INTERVAL, SHARE * (ended - began));
-  };
+    this.#next = ended + Math.max(COLLECTION_INTERVAL, SHARE * (ended - began));
+    return true;
+  }
 }
 
 /** V8's own function, which a context has that is created while the flag is set. */

@@ -8,7 +8,7 @@ import { createConnectTransport, createGrpcTransport } from '@connectrpc/connect
 import type { ClientReadableStream } from '@grpc/grpc-js';
 import test from 'ava';
 import { DecisionService } from '../../gen/umpire/v1/decision_service_pb.ts';
-import { KEEP_ALIVE_TIMEOUT } from '../../src/wire/http/byte-collector.ts';
+import { KEEP_ALIVE_TIMEOUT } from '../../src/wire/http/bounds.ts';
 import { isError, json, VALID_BODY } from '../support/answers.ts';
 import { callGrpc, errorDetails, openGrpc } from '../support/grpc.ts';
 import { decide, send } from '../support/http.ts';

@@ -96,7 +96,7 @@ function lookAt(request: OpenRequest, now: number, { settings, mostTime, tally }
   request.reserved = request.unsettled;
   const since = now - request.answeredAt;
   const stalled = now - Math.max(request.answeredAt, connection.movedAt);
-  const failed = exchange.record.reason !== undefined && !request.behind;
+  const failed = exchange.record.fault !== undefined && !request.behind;
   const patience = failed ? Math.min(LEAST_WAIT, settings.writeTimeout) : settings.writeTimeout;
   if (exchange.response.writableFinished) {
     const stream = streamOf(exchange.request);

@@ -37,7 +37,6 @@ export class Cors {
    * page that may go on, for `answerPreflight`.
    */
   mark({ request, response }: Exchange): boolean {
-    if (this.#origins.length === 0) return false;
     // A cache must not give one page what was said to another.
     response.setHeader('vary', 'Origin');
     const { origin, 'access-control-request-method': asked } = request.headers;

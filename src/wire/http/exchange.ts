@@ -2,10 +2,13 @@
  * One HTTP request and its response, from the first header to the log line. It is received, admitted, invoked, answered
  * and ended, and may fail or be given up on the way; its record says what happened, and nobody else writes it.
  */
+import type { DescMessage, Message, MessageInitShape } from '@bufbuild/protobuf';
 import { Call } from '../../domain/call.ts';
-import { DomainError, type ErrorReason } from '../../domain/errors.ts';
+import { DomainError } from '../../domain/errors.ts';
 import type { Origin } from '../../domain/gate.ts';
-import { DEFAULT_TIMEOUT } from './byte-collector.ts';
+import type { Procedure } from '../../service/procedure.ts';
+import { LARGE } from './body.ts';
+import { DEFAULT_TIMEOUT, MAX_BODY_BYTES } from './bounds.ts';
 import type { HttpRequest, HttpResponse } from './messages.ts';
 
 /** What an exchange speaks. gRPC-Web, which Connect answers, counts as Connect. */
@@ -18,10 +21,8 @@ export interface ExchangeRecord {
   readonly route: string;
   /** When it was over, on the clock of `performance.now()`; 0 until then. */
   readonly endedAt: number;
-  /** Why it failed, if it did. */
-  readonly reason?: ErrorReason;
-  /** The fault behind an `internal` error, for the log alone. */
-  readonly cause?: unknown;
+  /** Why it failed, if it did. Its cause is for the log alone. */
+  readonly fault?: DomainError;
   /** Why the wire gave it up, if it did. */
   readonly givenUp?: 'unread' | 'unfinished' | 'displaced';
   /** The span as which it was recorded, or else the caller's; known when it is over. */
@@ -30,7 +31,7 @@ export interface ExchangeRecord {
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Metrics or traces: sees each exchange once, when it is over and before its log line is written. Never throws. */
+/** Metrics, traces or the log: sees each exchange once, when it is over. Never throws. */
 export type Observer = (exchange: Exchange) => void;
 
 /** An exchange: the `Call` that handlers see, with the HTTP request and its response. */
@@ -66,16 +67,48 @@ export class Exchange extends Call {
   }
 
   /**
-   * Notes the error that ended the work for it. Returns what the caller may see of that: an error that is not a
-   * DomainError becomes `internal`. `cause` is for the log alone: the error, or what is behind a DomainError.
+   * Runs a procedure's handler on a request that has passed its rules. @throws what the handler throws, or DomainError
+   * DEADLINE_EXCEEDED.
    */
-  failed(error: unknown, cause: unknown = error instanceof DomainError ? error.cause : error): DomainError {
+  async invoke(procedure: Procedure, request: Message): Promise<MessageInitShape<DescMessage>> {
+    const { place } = this;
+    const { sizeOf } = procedure;
+    if (sizeOf !== undefined) {
+      // What is stored can be large, and its size is unknown until it has been read. So room for the largest response
+      // is set aside first: an address has only as many reads at a time as its bound of unread bytes has room for;
+      // others wait. The size that is found then replaces what was set aside, so that the wait behind small responses
+      // is short.
+      const room = place?.reserve(MAX_BODY_BYTES);
+      if (room !== undefined) await room;
+      await place?.turn();
+    }
+    try {
+      this.invoked();
+      const response = await procedure.handle(request, this);
+      if (sizeOf !== undefined) {
+        const size = sizeOf(response);
+        place?.settle(size);
+        // To write it takes as long as to read it.
+        if (size > LARGE) await place?.turn();
+      }
+      return response;
+    } finally {
+      // A call that failed has no such response. After the `settle` above, this does nothing.
+      if (sizeOf !== undefined) place?.settle(0);
+      this.answered();
+    }
+  }
+
+  /**
+   * Notes the error that ended the work for it. Returns what the caller may see of that: an error that is not a
+   * DomainError becomes `internal`.
+   */
+  failed(error: unknown): DomainError {
     const fault =
       error instanceof DomainError
         ? error
-        : new DomainError('INTERNAL', 'an unexpected fault; the log has it under this request id');
-    this.#record.reason = fault.reason;
-    this.#record.cause = cause;
+        : new DomainError('INTERNAL', 'an unexpected fault; the log has it under this request id', { cause: error });
+    this.#record.fault = fault;
     this.answered();
     return fault;
   }
@@ -88,7 +121,7 @@ export class Exchange extends Call {
   /** Notes that the response is closed, whether or not it was written. */
   ended(): void {
     if (!this.response.writableEnded) {
-      this.#record.reason ??= 'CANCELED';
+      this.#record.fault ??= new DomainError('CANCELED', 'the caller left before the answer was written');
       this.depart();
     }
     this.#record.endedAt = performance.now();

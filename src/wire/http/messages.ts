@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { DomainError } from '../../domain/errors.ts';
-import { MAX_HEADER_BYTES } from './byte-collector.ts';
+import { MAX_HEADER_BYTES } from './bounds.ts';
 
 /** HTTP/2 requests come as Node's compatibility class, which has all of these members. */
 export type HttpRequest = IncomingMessage;
@@ -19,6 +19,12 @@ export function isHttp2(request: HttpRequest): boolean {
 /** Whether the caller took the request back: an HTTP/2 body then ends as if it were whole. */
 export function wasReset(request: HttpRequest): boolean {
   return isHttp2(request) && request.aborted;
+}
+
+/** Whether a request is a gRPC call by its content type; gRPC-Web is not. */
+export function isGrpc({ headers }: HttpRequest): boolean {
+  const type = headers['content-type'] ?? '';
+  return type.startsWith('application/grpc') && !type.startsWith('application/grpc-web');
 }
 
 /** The path of a request without its query: of an absolute-form target, the part after the authority. */

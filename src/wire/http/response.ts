@@ -3,17 +3,16 @@
  * with the headers that go with it.
  */
 import type { CallFacts } from '../../domain/call.ts';
-import { type DomainError, ERROR_TABLE, type StatusName } from '../../domain/errors.ts';
+import { DomainError, ERROR_TABLE, type ErrorReason, type StatusName } from '../../domain/errors.ts';
+import { GZIP, hasLargeRest, throwRestAway } from './body.ts';
 import type { Exchange } from './exchange.ts';
-import { GZIP } from './gunzip.ts';
 import { isHttp2 } from './messages.ts';
-import { hasLargeRest, throwRestAway } from './unwanted.ts';
 
-/** A response; `body` null for none. */
+/** A response; `body` null for none, and of JSON unless its headers say otherwise. */
 export interface WholeResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body: string | Buffer | null;
+  readonly body: string | Uint8Array | null;
 }
 
 /** The headers that say, in every protocol, what stood behind an answer: they are no part of its message. */
@@ -35,14 +34,15 @@ export function respond(exchange: Exchange, { status, headers, body }: WholeResp
   if (response.writableEnded || response.destroyed || response.headersSent) return;
   // Over HTTP/2, flow control keeps what nobody reads with the sender.
   if (!isHttp2(request) && !request.complete) throwRestAway(request);
-  const head: Record<string, string | number> = { 'x-request-id': exchange.requestId, ...headers };
+  const head: Record<string, string | number> = { 'x-request-id': exchange.requestId };
+  if (body !== null) head['content-type'] = 'application/json';
+  Object.assign(head, headers);
   if (!isHttp2(request) && (closing || hasLargeRest(request))) head.connection = 'close';
   if (body === null) {
     response.writeHead(status, head);
     response.end();
     return;
   }
-  head['content-type'] = 'application/json';
   const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
   head['content-length'] = length;
   exchange.answers?.count(length);
@@ -67,6 +67,16 @@ export const STATUS_NUMBERS: Readonly<Record<StatusName, number>> = {
   UNAUTHENTICATED: 16,
 };
 
+/** A fault of a request as HTTP, whose answer has headers that say what would be right. */
+export class HttpFault extends DomainError {
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(reason: ErrorReason, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(reason, message);
+    this.headers = headers;
+  }
+}
+
 /** The JSON text of an ErrorResponse. */
 export function envelopeBody(error: DomainError): string {
   const { type } = ERROR_TABLE[error.reason];
@@ -75,7 +85,7 @@ export function envelopeBody(error: DomainError): string {
 
 /** The headers of an error, in addition to those of its body. */
 export function errorHeaders(error: DomainError): Record<string, string> {
-  const headers: Record<string, string> = {};
+  const headers = error instanceof HttpFault ? { ...error.headers } : ({} as Record<string, string>);
   if (error.retryAfter !== undefined) headers['retry-after'] = String(error.retryAfter);
   if (error.reason === 'AUTHENTICATION_REQUIRED') headers['www-authenticate'] = 'Bearer';
   // RFC 9110, 12.5.3: the codings that a body may have.
@@ -92,21 +102,12 @@ export function httpStatus(error: DomainError): number {
  * The HTTP status to log and to count; for a failure over gRPC, where every status is 200, the one that REST has for
  * it; 0 where the caller left before there was one.
  */
-export function shownStatus({ response, record: { protocol, reason } }: Exchange): number {
+export function shownStatus({ response, record: { protocol, fault } }: Exchange): number {
   if (!response.headersSent) return 0;
-  return protocol === 'grpc' && reason !== undefined ? ERROR_TABLE[reason].http : response.statusCode;
+  return protocol === 'grpc' && fault !== undefined ? httpStatus(fault) : response.statusCode;
 }
 
 /** Sends an error in the contract's envelope. */
-export function respondFault(
-  exchange: Exchange,
-  fault: DomainError,
-  closing: boolean,
-  headers: Readonly<Record<string, string>> = {},
-): void {
-  respond(
-    exchange,
-    { status: httpStatus(fault), headers: { ...errorHeaders(fault), ...headers }, body: envelopeBody(fault) },
-    closing,
-  );
+export function respondFault(exchange: Exchange, fault: DomainError, closing: boolean): void {
+  respond(exchange, { status: httpStatus(fault), headers: errorHeaders(fault), body: envelopeBody(fault) }, closing);
 }

@@ -9,7 +9,7 @@ import {
   KEEP_ALIVE_TIMEOUT,
   MAX_HEADER_BYTES,
   REQUEST_TIMEOUT,
-} from '../http/byte-collector.ts';
+} from '../http/bounds.ts';
 import type { RawAnswers } from './raw-answer.ts';
 
 /** Options that the cleartext and the TLS server share. */

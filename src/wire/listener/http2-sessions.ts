@@ -10,7 +10,7 @@ import {
   PING_INTERVAL,
   SESSION_IDLE_TIMEOUT,
   SESSION_RESETS,
-} from '../http/byte-collector.ts';
+} from '../http/bounds.ts';
 
 /** Options that the cleartext and the TLS server share. */
 export const HTTP2_OPTIONS = {
@@ -209,83 +209,71 @@ export class SessionWatch {
 // Node accepts one connection in a turn. While connections keep arriving none begins, for up to MOST_WAIT: a caller's
 // connection may be waiting to be accepted behind hundreds of somebody else's, and would wait for the work of each.
 
-/** Decides which of the accepted HTTP/2 connections begins next. */
-export interface SessionTurns {
-  /** Notes that a connection was accepted. Returns its number, for `take`. */
-  arrived(): number;
-  /**
-   * Calls `begin` of the connection with this number: now, if none arrived after it and no other began in this turn;
-   * otherwise in a later turn, unless the socket is destroyed by then.
-   */
-  take(socket: Socket, arrival: number, begin: () => void): void;
-}
-
-interface Waiting {
-  readonly socket: Socket;
-  readonly begin: () => void;
-}
-
 /**
  * Milliseconds, counted from when the first connection has to wait, for which new arrivals keep others from beginning:
  * enough to accept hundreds. After that one begins for each that is accepted, so that the line does not grow.
  */
 const MOST_WAIT = 60;
 
-/** Turns in which no connection waits yet. */
-export function createSessionTurns(): SessionTurns {
-  /** The waiting connections by address; the address that has waited longest for a turn comes first. */
-  const waiting = new Map<string, Waiting[]>();
-  let running = false;
-  let arrivals = 0;
-  /** The value of `arrivals` in the turn before. */
-  let before = 0;
-  /** When the first of those that wait now began to wait, on the clock of `performance.now()`. */
-  let since = 0;
+interface Waiting {
+  readonly socket: Socket;
+  readonly begin: () => void;
+}
 
-  const next = (): Waiting | undefined => {
-    for (const [address, line] of waiting) {
+/** Decides which of the accepted HTTP/2 connections begins next. */
+export class SessionTurns {
+  /** The waiting connections by address; the address that has waited longest for a turn comes first. */
+  readonly #waiting = new Map<string, Waiting[]>();
+  #running = false;
+  #arrivals = 0;
+  /** The number of arrivals in the turn before. */
+  #before = 0;
+  /** When the first of those that wait now began to wait, on the clock of `performance.now()`. */
+  #since = 0;
+
+  /** Notes that a connection was accepted. Returns its number, for `take`. */
+  arrived(): number {
+    this.#arrivals += 1;
+    return this.#arrivals;
+  }
+
+  /**
+   * Calls `begin` of the connection with this number: now, if none arrived after it and no other began in this turn;
+   * otherwise in a later turn, unless the socket is destroyed by then.
+   */
+  take(socket: Socket, arrival: number, begin: () => void): void {
+    const isAlone = !this.#running && arrival === this.#arrivals;
+    if (!this.#running) {
+      this.#running = true;
+      setImmediate(this.#turn);
+    }
+    if (isAlone) {
+      begin();
+      return;
+    }
+    if (this.#waiting.size === 0) this.#since = performance.now();
+    const address = socket.remoteAddress ?? '';
+    const line = this.#waiting.get(address);
+    if (line === undefined) this.#waiting.set(address, [{ socket, begin }]);
+    else line.push({ socket, begin });
+  }
+
+  readonly #turn = (): void => {
+    const postponed = this.#arrivals !== this.#before && performance.now() - this.#since < MOST_WAIT;
+    this.#before = this.#arrivals;
+    const first = postponed ? undefined : this.#next();
+    this.#running = postponed || first !== undefined;
+    if (this.#running) setImmediate(this.#turn);
+    first?.begin();
+  };
+
+  #next(): Waiting | undefined {
+    for (const [address, line] of this.#waiting) {
       const first = line.shift();
-      waiting.delete(address);
-      if (line.length > 0) waiting.set(address, line);
+      this.#waiting.delete(address);
+      if (line.length > 0) this.#waiting.set(address, line);
       if (first?.socket.destroyed === false) return first;
     }
     return undefined;
-  };
-  const turn = (): void => {
-    const now = performance.now();
-    const postponed = arrivals !== before && now - since < MOST_WAIT;
-    before = arrivals;
-    if (postponed) {
-      setImmediate(turn);
-      return;
-    }
-    const first = next();
-    running = first !== undefined;
-    if (first === undefined) return;
-    setImmediate(turn);
-    first.begin();
-  };
-
-  return {
-    arrived() {
-      arrivals += 1;
-      return arrivals;
-    },
-    take(socket, arrival, begin) {
-      const isAlone = !running && arrival === arrivals;
-      if (!running) {
-        running = true;
-        setImmediate(turn);
-      }
-      if (isAlone) {
-        begin();
-        return;
-      }
-      if (waiting.size === 0) since = performance.now();
-      const address = socket.remoteAddress ?? '';
-      const line = waiting.get(address);
-      if (line === undefined) waiting.set(address, [{ socket, begin }]);
-      else line.push({ socket, begin });
-    },
-  };
+  }
 }

@@ -17,14 +17,14 @@ import { LOCAL_PEER } from '../../domain/client-address.ts';
 import type { Logger } from '../../logger.ts';
 import type { Dispatch } from '../dispatch.ts';
 import type { Holdings } from '../holdings/holdings.ts';
-import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/byte-collector.ts';
+import { HEADERS_TIMEOUT, TCP_KEEP_ALIVE } from '../http/bounds.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.ts';
 import type { Line } from '../http/turns.ts';
 import { createHttp1Server, HTTP1_OPTIONS, listen, type Place } from './http1-server.ts';
-import { createSessionTurns, HTTP2_OPTIONS, SessionWatch } from './http2-sessions.ts';
+import { HTTP2_OPTIONS, SessionTurns, SessionWatch } from './http2-sessions.ts';
 import { answerOddHttp2, type OddHttp2 } from './odd-http2.ts';
 import { Pipelines } from './pipelines.ts';
-import { createRawAnswers } from './raw-answer.ts';
+import { RawAnswers } from './raw-answer.ts';
 import { sniff } from './sniff.ts';
 
 /** A certificate chain and its private key, as PEM texts. */
@@ -73,7 +73,7 @@ export class Listener {
   /** Of both protocols, where there is a certificate. */
   readonly #secure: Http2SecureServer | undefined;
   readonly #sessions = new SessionWatch();
-  readonly #turns = createSessionTurns();
+  readonly #turns = new SessionTurns();
   readonly #pipelines = new Pipelines();
   /** Since when nothing has been left to answer on a connection, as was seen while the port closes; else infinite. */
   readonly #sockets = new Map<Socket, number>();
@@ -83,7 +83,7 @@ export class Listener {
   constructor({ dispatch, logger, holdings, tls }: ListenerOptions) {
     this.#dispatch = dispatch;
     this.#holdings = holdings;
-    const raw = createRawAnswers(logger, (socket) => this.#pipelines.discard(socket));
+    const raw = new RawAnswers(logger, (socket) => this.#pipelines.discard(socket));
     const take: RequestListener = (request, response) => this.#take(request, response);
     this.#http1 = createHttp1Server(take, raw);
     const onSession = (session: ServerHttp2Session): void => {

@@ -13,7 +13,7 @@ import {
 import type { Duplex } from 'node:stream';
 import type { Holdings } from '../holdings/holdings.ts';
 import type { Connection } from '../holdings/open-request.ts';
-import { MAX_STREAMS, MAX_STREAMS_OF_A_TURN } from '../http/byte-collector.ts';
+import { MAX_STREAMS, MAX_STREAMS_OF_A_TURN } from '../http/bounds.ts';
 import { type HttpRequest, type HttpResponse, isHttp2 } from '../http/messages.ts';
 import { presentTurn, takeTurn, type Work } from '../http/turns.ts';
 import type { RawAnswers } from './raw-answer.ts';

@@ -6,7 +6,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { MAX_PIPELINED } from '../http/byte-collector.ts';
+import { MAX_PIPELINED } from '../http/bounds.ts';
 import type { HttpRequest, HttpResponse } from '../http/messages.ts';
 import { type Line, takeTurn, type Work } from '../http/turns.ts';
 

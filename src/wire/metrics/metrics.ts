@@ -91,12 +91,12 @@ function createObserver(registry: Registry): Observer {
 
   return (exchange) => {
     const { facts, startedAt } = exchange;
-    const { route, protocol, reason, endedAt } = exchange.record;
+    const { route, protocol, fault, endedAt } = exchange.record;
     const { admittedAt, invokedAt } = exchange.times;
     requests.inc({ route, protocol, status: String(shownStatus(exchange) || 'none') });
     seconds.observe({ route, protocol }, (endedAt - startedAt) / 1000);
     // An unready replica says so to every probe, which is no failure of a request.
-    if (reason !== undefined && !route.startsWith('/health/')) errors.inc({ reason: reason.toLowerCase() });
+    if (fault !== undefined && !route.startsWith('/health/')) errors.inc({ reason: fault.code });
     const stage = (name: string, milliseconds: number): void => stages.observe({ stage: name }, milliseconds / 1000);
     if (admittedAt !== undefined) {
       stage('admission', admittedAt - startedAt);

@@ -1,86 +1,139 @@
 /** REST: a protocol beside gRPC and Connect, in front of the same procedures. */
-import type { BodyLimits } from '../../domain/body-limits.ts';
+import type { Message } from '@bufbuild/protobuf';
+import { type BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { Gate } from '../../domain/gate.ts';
 import type { ModelRevision } from '../../engine/engine.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import { invoke } from '../call.ts';
-import { type Health, type Probe, probe } from '../health.ts';
+import { type Health, probe } from '../health.ts';
+import { bodyTurn, GZIP, readBody, unpack } from '../http/body.ts';
+import { MAX_BODY_BYTES, REQUEST_TIMEOUT } from '../http/bounds.ts';
 import type { Exchange, ProtocolHandler } from '../http/exchange.ts';
-import { factHeaders, respond, respondFault, type WholeResponse } from '../http/response.ts';
-import { createPages } from './pages.ts';
-import { readRequest } from './request.ts';
-import { createRoutes, type Match, type Route, Router } from './routes.ts';
+import { type HttpRequest, isHttp2 } from '../http/messages.ts';
+import { factHeaders, HttpFault, respond, respondFault, type WholeResponse } from '../http/response.ts';
+import { createPages, type Pages } from './pages.ts';
+import { createRoutes, type Route, Router } from './routes.ts';
 
-/** What a path leads to: what the router found, or a page. The probes of health are pages here. */
-type Found = Match | { readonly kind: 'page'; readonly page: Pick<Probe, 'fault'> & { readonly body: string } };
-
-/** A handler over procedures. @throws Error if an annotation cannot be served. */
-export function createRestHandler(options: {
+/** What REST is served from. */
+export interface RestOptions {
   readonly procedures: readonly Procedure[];
   readonly gate: Gate;
   readonly health: Health;
   readonly bodies: BodyLimits;
   readonly models: () => readonly ModelRevision[];
-}): ProtocolHandler {
-  const { gate, health, bodies } = options;
-  const router = new Router(createRoutes(options.procedures));
-  const pages = createPages(options.models);
+}
 
-  const find = (exchange: Exchange, path: string): Found => {
+/** The handler of REST. */
+export class RestHandler implements ProtocolHandler {
+  readonly #options: RestOptions;
+  readonly #router: Router;
+  readonly #pages: Pages;
+
+  /** @throws Error if an annotation cannot be served. */
+  constructor(options: RestOptions) {
+    this.#options = options;
+    this.#router = new Router(createRoutes(options.procedures));
+    this.#pages = createPages(options.models);
+  }
+
+  async handle(exchange: Exchange, path: string): Promise<void> {
+    const { health } = this.#options;
+    try {
+      const body = this.#page(exchange, path);
+      const answer = body === undefined ? await this.#call(exchange, path) : { status: 200, body };
+      respond(exchange, answer, health.draining);
+    } catch (error) {
+      this.refuse(exchange, exchange.failed(error), health.draining);
+    }
+  }
+
+  refuse(exchange: Exchange, fault: DomainError, closing: boolean): void {
+    respondFault(exchange, exchange.failed(fault), closing || this.#options.health.draining);
+  }
+
+  /** The body of a page or a probe; undefined where there is none. @throws DomainError if it cannot be had. */
+  #page(exchange: Exchange, path: string): string | undefined {
+    const page = this.#pages.get(path);
+    const found = page === undefined ? probe(this.#options.health, path) : { body: page(), fault: undefined };
+    if (found === undefined) return undefined;
     const { method = '' } = exchange.request;
-    const body = pages.get(path)?.();
-    if (body !== undefined) exchange.place?.meter();
-    const page = body === undefined ? probe(health, path) : { body, fault: undefined };
-    if (page === undefined) return router.find(method, path);
+    const isRead = method === 'GET' || method === 'HEAD';
+    if (page !== undefined || !isRead) exchange.place?.meter();
     exchange.received({ route: path });
-    if (method === 'GET' || method === 'HEAD') return { kind: 'page', page };
-    return { kind: 'method_not_allowed', allow: 'GET, HEAD' };
-  };
+    if (!isRead) throw methodNotAllowed('GET, HEAD');
+    if (found.fault !== undefined) throw found.fault;
+    return found.body;
+  }
 
-  const serve = async (exchange: Exchange, found: Route, variables: ReadonlyMap<string, string>): Promise<void> => {
-    const { procedure } = found;
-    exchange.received({ route: found.template.text });
+  /** Calls the procedure of a path. */
+  async #call(exchange: Exchange, path: string): Promise<WholeResponse> {
+    const found = this.#router.find(exchange.request.method ?? '', path);
+    if (found.kind !== 'route') {
+      exchange.place?.meter();
+      if (found.kind === 'method_not_allowed') throw methodNotAllowed(found.allow);
+      throw new DomainError('ROUTE_NOT_FOUND', `no resource has this path; ${found.hint}GET / says where they are`);
+    }
+    const { route, variables } = found;
+    const { procedure } = route;
+    const { gate, bodies } = this.#options;
+    exchange.received({ route: route.template.text });
     if (procedure.limits === 'none') exchange.place?.meter();
     await gate.admit(exchange, exchange.origin, procedure);
-    const request = await readRequest(exchange, found, variables, bodies);
-    const result = await invoke(procedure, request, exchange);
-    respond(exchange, responseOf(exchange, found, result), health.draining);
-  };
+    const request = await readRequest(exchange, route, variables, bodies);
+    return responseOf(exchange, route, await exchange.invoke(procedure, request));
+  }
+}
 
-  const refuse = (exchange: Exchange, error: unknown, closing: boolean, headers = {}): void =>
-    respondFault(exchange, exchange.failed(error), closing, headers);
+const methodNotAllowed = (allow: string): HttpFault =>
+  new HttpFault('METHOD_NOT_ALLOWED', `this resource has only ${allow}`, { allow });
 
-  const answer = async (exchange: Exchange, found: Found): Promise<void> => {
-    switch (found.kind) {
-      case 'route':
-        await serve(exchange, found.route, found.variables);
-        break;
-      case 'page':
-        if (found.page.fault !== undefined) throw found.page.fault;
-        respond(exchange, { status: 200, body: found.page.body }, health.draining);
-        break;
-      case 'not_found':
-        exchange.place?.meter();
-        throw new DomainError('ROUTE_NOT_FOUND', `no resource has this path; ${found.hint}GET / says where they are`);
-      case 'method_not_allowed': {
-        exchange.place?.meter();
-        const fault = new DomainError('METHOD_NOT_ALLOWED', `this resource has only ${found.allow}`);
-        refuse(exchange, fault, health.draining, { allow: found.allow });
-      }
-    }
-  };
+/** Reads the request, after the gate. `variables`: the fields that its path gave. @throws DomainError. */
+async function readRequest(
+  exchange: Exchange,
+  route: Route,
+  variables: ReadonlyMap<string, string>,
+  bodies: BodyLimits,
+): Promise<Message> {
+  if (!route.hasBody) return route.read(undefined, variables);
+  const { request } = exchange;
+  const packed = isPacked(request);
+  assertJsonContent(request);
+  const meter = new BodyMeter(bodies, exchange.caller);
+  // Over HTTP/1.1 the server's own timeout applies.
+  const timeout = isHttp2(request) ? REQUEST_TIMEOUT : undefined;
+  const received = await readBody(request, { most: MAX_BODY_BYTES, meter, timeout, late });
+  const body = packed ? await unpack(received, meter, notGzip) : received;
+  const turn = bodyTurn(body.length);
+  if (turn !== undefined) await turn;
+  return route.read(body, variables);
+}
 
-  return {
-    async handle(exchange, path) {
-      try {
-        await answer(exchange, find(exchange, path));
-      } catch (error) {
-        refuse(exchange, error, health.draining);
-      }
-    },
-    refuse: (exchange, fault, closing) => refuse(exchange, fault, closing || health.draining),
-  };
+/** Whether the body is compressed. @throws DomainError UNSUPPORTED_ENCODING for another coding than gzip. */
+function isPacked({ headers }: HttpRequest): boolean {
+  const coding = headers['content-encoding']?.toLowerCase() ?? 'identity';
+  if (coding === GZIP) return true;
+  if (coding === 'identity') return false;
+  throw new DomainError('UNSUPPORTED_ENCODING', 'request bodies are sent as they are, or as Content-Encoding: gzip');
+}
+
+const late = (): DomainError => new DomainError('REQUEST_TIMEOUT', 'the body did not arrive in time');
+const notGzip = (): DomainError =>
+  new DomainError('INVALID_JSON', 'the body is not gzip, which its Content-Encoding says it is');
+
+/** @throws DomainError UNSUPPORTED_MEDIA_TYPE if the headers do not announce JSON in UTF-8. */
+function assertJsonContent(request: HttpRequest): void {
+  const type = request.headers['content-type'];
+  if (type === 'application/json') return;
+  const [media = '', ...parameters] = (type ?? '').split(';');
+  const charset = parameters
+    .map((parameter) => /^\s*charset\s*=\s*"?([^"\s]*)"?\s*$/i.exec(parameter)?.[1])
+    .find((value) => value !== undefined);
+  if (
+    media.trim().toLowerCase() !== 'application/json' ||
+    (charset !== undefined && charset.toLowerCase() !== 'utf-8')
+  ) {
+    throw new DomainError('UNSUPPORTED_MEDIA_TYPE', 'send the body as Content-Type: application/json, in UTF-8');
+  }
 }
 
 /** The response with the message that the procedure returned. */

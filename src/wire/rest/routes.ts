@@ -147,27 +147,16 @@ export type Match =
   /** `hint`: what the path seems to mean. */
   | { readonly kind: 'not_found'; readonly hint: string };
 
-const NO_VARIABLES: ReadonlyMap<string, string> = new Map();
-
 /** A router over routes. HEAD leads where GET does. */
 export class Router {
   readonly #routes: readonly Route[];
-  readonly #literal = new Map<string, Match>();
 
   constructor(routes: readonly Route[]) {
     this.#routes = routes;
-    for (const route of routes) {
-      if (!route.template.segments.every((segment) => 'literal' in segment)) continue;
-      const match: Match = { kind: 'route', route, variables: NO_VARIABLES };
-      this.#literal.set(`${route.method} ${route.template.text}`, match);
-      if (route.method === 'GET') this.#literal.set(`HEAD ${route.template.text}`, match);
-    }
   }
 
   /** What a method and a path lead to. */
   find(method: string, path: string): Match {
-    const known = this.#literal.get(`${method} ${path}`);
-    if (known !== undefined) return known;
     const wanted = method === 'HEAD' ? 'GET' : method;
     const allowed = new Set<string>();
     for (const route of this.#routes) {

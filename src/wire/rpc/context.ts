@@ -1,7 +1,7 @@
 /** How a handler that Connect calls gets at the exchange that it answers. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { createContextKey, createContextValues, type HandlerContext } from '@connectrpc/connect';
-import { DEFAULT_TIMEOUT, MAX_TIMEOUT } from '../http/byte-collector.ts';
+import { DEFAULT_TIMEOUT, MAX_TIMEOUT } from '../http/bounds.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { toConnectError } from './fault.ts';
 

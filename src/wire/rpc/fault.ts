@@ -6,9 +6,9 @@ import { ConnectError } from '@connectrpc/connect';
 import { LRUCache } from 'lru-cache';
 import { ErrorInfoSchema, RetryInfoSchema } from '../../../gen/google/rpc/error_details_pb.ts';
 import { DomainError, ERROR_TABLE } from '../../domain/errors.ts';
+import { throwRestAway } from '../http/body.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { respond, STATUS_NUMBERS } from '../http/response.ts';
-import { throwRestAway } from '../http/unwanted.ts';
+import { HttpFault, respond, STATUS_NUMBERS } from '../http/response.ts';
 import { errorToJsonBytes, setTrailerStatus } from './connect-private.ts';
 
 /** `ErrorInfo.domain`: who defines the reasons. */
@@ -16,6 +16,10 @@ const ERROR_DOMAIN = 'umpire';
 
 /** The metadata by which a gRPC server tells a client's retry policy when to try again, milliseconds; -1 for never. */
 const PUSHBACK = 'grpc-retry-pushback-ms';
+
+/** The fault of a message that cannot be taken apart. */
+export const undecodable = (): DomainError =>
+  new DomainError('INVALID_MESSAGE', 'the message cannot be decoded: it is truncated, malformed or not of this type');
 
 /** Converts an error. The result carries everything that is sent of it, in either protocol. */
 export function toConnectError(error: DomainError): ConnectError {
@@ -108,28 +112,22 @@ function connectStatus({ reason }: DomainError): number {
 }
 
 /**
- * The fault of a request for an RPC that is wrong as HTTP, which no RPC protocol can express: it is sent in the
- * envelope, with these headers.
+ * The fault for Connect's statuses 405, 415 and 505: a request for an RPC that is wrong as HTTP, which no RPC protocol
+ * can express. `methods`: those with which the RPC can be called.
  */
-export class NoCall extends DomainError {
-  headers: Readonly<Record<string, string>> = {};
-}
-
-/** The fault for Connect's statuses 405, 415 and 505. `methods`: those with which the RPC can be called. */
-export function noCall(status: number, methods: readonly string[] = []): NoCall {
-  if (status === 405) {
-    const fault = new NoCall('METHOD_NOT_ALLOWED', 'RPCs are called with POST');
-    fault.headers = { allow: [...new Set(methods)].join(', ') };
-    return fault;
+export function noCall(status: number, methods: readonly string[] = []): HttpFault {
+  switch (status) {
+    case 405:
+      return new HttpFault('METHOD_NOT_ALLOWED', 'RPCs are called with POST', {
+        allow: [...new Set(methods)].join(', '),
+      });
+    case 415:
+      return new HttpFault(
+        'UNSUPPORTED_MEDIA_TYPE',
+        'send application/json or application/proto (Connect) or application/grpc',
+      );
+    default:
+      // A caller that expects a bidirectional stream would wait on the connection.
+      return new HttpFault('MALFORMED_REQUEST', 'this RPC needs HTTP/2', { connection: 'close' });
   }
-  if (status === 415) {
-    return new NoCall(
-      'UNSUPPORTED_MEDIA_TYPE',
-      'send application/json or application/proto (Connect) or application/grpc',
-    );
-  }
-  // A caller that expects a bidirectional stream would wait on the connection.
-  const fault = new NoCall('MALFORMED_REQUEST', 'this RPC needs HTTP/2');
-  fault.headers = { connection: 'close' };
-  return fault;
 }

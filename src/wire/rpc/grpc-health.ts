@@ -10,31 +10,26 @@ import {
 } from '../../../gen/health/v1/health_pb.ts';
 import { DomainError } from '../../domain/errors.ts';
 import type { Health } from '../health.ts';
+import type { Holdings } from '../holdings/holdings.ts';
+import { exchangeOf, noting } from './context.ts';
 
-/** Counts a watch until the function that it returns is called; calls `end` if the watch must end. */
-export type CountWatch = (context: HandlerContext, end: () => void) => () => void;
-
-/**
- * The service's implementation. `services` are those that it answers for in addition to the whole server.
- * `check` throws DomainError.
- */
+/** The service's implementation. `services` are those that it answers for in addition to the whole server. */
 export function createGrpcHealth(
   health: Health,
   services: readonly DescService[],
-  count: CountWatch,
+  holdings: Pick<Holdings, 'watch'>,
 ): ServiceImpl<typeof HealthService> {
   const known = new Set(['', ...services.map((service) => service.typeName)]);
   const status = (): Status => (health.ready ? Status.SERVING : Status.NOT_SERVING);
+  const check = (service: string): { status: Status } => {
+    if (known.has(service)) return { status: status() };
+    throw new DomainError('SERVICE_NOT_FOUND', 'no such service here', { param: 'service' });
+  };
   return {
-    check({ service }) {
-      if (!known.has(service)) {
-        throw new DomainError('SERVICE_NOT_FOUND', 'no such service here', { param: 'service' });
-      }
-      return { status: status() };
-    },
+    check: ({ service }, context) => noting(context, () => check(service)),
     list: () => ({ statuses: Object.fromEntries([...known].map((service) => [service, { status: status() }])) }),
     watch: ({ service }, context) =>
-      watch(known.has(service) ? status : () => Status.SERVICE_UNKNOWN, health, context, count),
+      watch(known.has(service) ? status : () => Status.SERVICE_UNKNOWN, health, context, holdings),
   };
 }
 
@@ -43,12 +38,12 @@ async function* watch(
   status: () => Status,
   health: Health,
   context: HandlerContext,
-  count: CountWatch,
+  holdings: Pick<Holdings, 'watch'>,
 ): AsyncGenerator<{ status: Status }> {
   const { signal } = context;
   let wake: () => void = () => {};
   let ended = false;
-  const over = count(context, () => {
+  const over = holdings.watch(exchangeOf(context), () => {
     ended = true;
     wake();
   });

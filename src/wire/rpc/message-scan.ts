@@ -5,10 +5,13 @@
  */
 import { type DescField, type DescMessage, ScalarType } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
+import type { BodyMeter } from '../../domain/body-limits.ts';
 import { DomainError } from '../../domain/errors.ts';
 import { type FieldRule, fieldRules } from '../../domain/field-rules.ts';
+import { GZIP, unpack } from '../http/body.ts';
 import { BodyScan, checkedValue, type JsonField, jsonKind } from '../http/request-json.ts';
 import type { ObjectShape } from '../http/strict-json.ts';
+import { undecodable } from './fault.ts';
 
 /** The most fields of a protobuf, each occurrence counted, unknown ones too: many times what any request needs. */
 const MAX_OCCURRENCES = 4096;
@@ -154,7 +157,7 @@ function countFields(
 
 /** Bytes before each gRPC message: flags and length. */
 export const ENVELOPE = 5;
-/** The flag of a message that is compressed. */
+/** The flag of a message that is compressed; gRPC has no other. */
 const COMPRESSED = 1;
 
 /** How a request's body is written, by its headers. */
@@ -167,16 +170,43 @@ export interface BodyForm {
 
 /**
  * The gRPC messages of a whole body, as far as they are complete. A unary request has one; a second is refused, so any
- * more are not looked at.
+ * more are not looked at. @throws DomainError INVALID_MESSAGE for flags that gRPC does not have, which Connect would
+ * read as those of its own protocol.
  */
 export function enveloped(body: Uint8Array): readonly { readonly message: Uint8Array; readonly compressed: boolean }[] {
   const found: { readonly message: Uint8Array; readonly compressed: boolean }[] = [];
   const view = new DataView(body.buffer, body.byteOffset, body.byteLength);
   for (let at = 0; at + ENVELOPE <= body.length && found.length < 2; ) {
+    const flags = view.getUint8(at);
+    if (flags > COMPRESSED) throw undecodable();
     const end = at + ENVELOPE + view.getUint32(at + 1);
     if (end > body.length) break;
-    found.push({ message: body.subarray(at + ENVELOPE, end), compressed: view.getUint8(at) === COMPRESSED });
+    found.push({ message: body.subarray(at + ENVELOPE, end), compressed: flags === COMPRESSED });
     at = end;
   }
   return found;
 }
+
+/**
+ * A whole body without compression; as it is if there is none. `meter` counts the bytes that compression had saved.
+ *
+ * @throws DomainError INVALID_MESSAGE if it is not gzip, BODY_TOO_LARGE if a message becomes too large, and what
+ * `meter` finds.
+ */
+export async function unpackedBody(body: Uint8Array, form: BodyForm, meter: BodyMeter): Promise<Uint8Array> {
+  if (form.compression !== GZIP || body.length === 0) return body;
+  if (!form.grpc) return await unpack(body, meter, notGzip);
+  const parts: Uint8Array[] = [];
+  let taken = 0;
+  for (const { message, compressed } of enveloped(body)) {
+    // Connect reads a compressed message without any bytes, too.
+    const plain = compressed && message.length > 0 ? await unpack(message, meter, notGzip) : message;
+    const envelope = Buffer.alloc(ENVELOPE);
+    envelope.writeUInt32BE(plain.length, 1);
+    parts.push(envelope, plain);
+    taken += ENVELOPE + message.length;
+  }
+  return Buffer.concat([...parts, body.subarray(taken)]);
+}
+
+const notGzip = (): DomainError => new DomainError('INVALID_MESSAGE', 'the message is not gzip');

@@ -1,25 +1,18 @@
 /** A request for an RPC: what its head says, and its body, which Connect gets whole, uncompressed and scanned. */
-import { universalRequestFromNodeRequest } from '@connectrpc/connect-node';
 import { type BodyLimits, BodyMeter } from '../../domain/body-limits.ts';
-import { DomainError } from '../../domain/errors.ts';
-import { ByteCollector, bodyTurn, MAX_BODY_BYTES, MAX_TIMEOUT } from '../http/byte-collector.ts';
+import { unreadInTime } from '../../domain/call.ts';
+import { bodyTurn, GZIP, readBody } from '../http/body.ts';
 import type { Exchange } from '../http/exchange.ts';
-import type { HttpRequest } from '../http/messages.ts';
-import { isPackedWhole, requestBody, unpackedBody } from './body.ts';
+import { type HttpRequest, isGrpc } from '../http/messages.ts';
+import { HttpFault } from '../http/response.ts';
+import { streamedBody } from './body.ts';
 import type { UniversalHandler, UniversalServerRequest } from './connect-private.ts';
 import { contextOf, takeTimeout } from './context.ts';
-import { NoCall, noCall, toConnectError } from './fault.ts';
-import type { BodyForm, MessageScan } from './message-scan.ts';
+import { noCall } from './fault.ts';
+import { type BodyForm, ENVELOPE, enveloped, unpackedBody } from './message-scan.ts';
 import type { Route } from './routes.ts';
 
-/** A body that is longer than any message with its envelope is passed on unread: Connect refuses it. */
-const TOO_LARGE = MAX_BODY_BYTES + 16;
-
-/** Whether a request is a gRPC call by its content type; gRPC-Web is not. */
-export function isGrpc({ headers }: HttpRequest): boolean {
-  const type = headers['content-type'] ?? '';
-  return type.startsWith('application/grpc') && !type.startsWith('application/grpc-web');
-}
+const NO_BODY = new Uint8Array();
 
 /**
  * Notes what the call's head says, and counts a call that no limit of callers counts.
@@ -39,7 +32,7 @@ export function receive(exchange: Exchange, { handler, procedure }: Route): void
 export function whyNoCall(
   request: HttpRequest,
   { allowedMethods, supportedContentType }: UniversalHandler,
-): NoCall | undefined {
+): HttpFault | undefined {
   const { method = '', headers } = request;
   const type = headers['content-type'] ?? '';
   if (!allowedMethods.includes(method)) return noCall(405, allowedMethods);
@@ -48,29 +41,55 @@ export function whyNoCall(
   return known ? undefined : noCall(415);
 }
 
+/** What Connect reads of a request's headers. To convert the others for it takes longer than to decode a message. */
+const CONNECT_HEADERS = [
+  'content-type',
+  'content-encoding',
+  'accept-encoding',
+  'connect-content-encoding',
+  'connect-accept-encoding',
+  'connect-timeout-ms',
+  'grpc-encoding',
+  'grpc-accept-encoding',
+  'grpc-timeout',
+];
+
 /**
- * The request for Connect, after the gate: its body is read, scanned and counted as Connect asks for it.
- * @throws DomainError MALFORMED_REQUEST.
+ * The request for Connect, after the gate. A stream is read and counted as Connect asks for it; any other body comes
+ * whole, uncompressed and scanned.
+ * @throws DomainError MALFORMED_REQUEST, and what the body is refused for.
  */
-export function readRequest(exchange: Exchange, { handler, scan }: Route, bodies: BodyLimits): UniversalServerRequest {
-  const { request, response } = exchange;
+export async function readRequest(
+  exchange: Exchange,
+  route: Route,
+  bodies: BodyLimits,
+): Promise<UniversalServerRequest> {
+  const { request } = exchange;
+  const { httpVersion, method = '', headers } = request;
+  const url = URL.parse(request.url ?? '', `http://${headers[':authority'] ?? headers.host ?? ''}`);
+  if (url === null) throw new HttpFault('MALFORMED_REQUEST', 'the request is not valid HTTP');
+  const header = new Headers();
+  for (const name of CONNECT_HEADERS) {
+    const value = headers[name];
+    if (typeof value === 'string') header.set(name, value);
+  }
   const form = bodyForm(request);
-  if (scan !== undefined && isPackedWhole(form)) {
-    // Connect gets the body unpacked, of which these headers are not true.
-    delete request.headers['content-encoding'];
-    delete request.headers['content-length'];
-  }
-  // A stream of requests, which only reflection has, may outlast a call's usual time.
-  const unary = handler.method.methodKind === 'unary';
-  const timeout = unary ? Math.max(0, exchange.deadline - performance.now()) : MAX_TIMEOUT;
+  // Connect gets the body unpacked.
+  if (route.scan !== undefined && !form.grpc && form.compression === GZIP) header.delete('content-encoding');
   const meter = new BodyMeter(bodies, exchange.caller);
-  const body = scannedBody(exchange, requestBody(request, timeout, form.grpc, meter), { scan, form, meter });
-  try {
-    return universalRequestFromNodeRequest(request, response, body as never, contextOf(exchange));
-  } catch (cause) {
-    // Such as an authority that is not valid.
-    throw new NoCall('MALFORMED_REQUEST', 'the request is not valid HTTP', { cause });
-  }
+  const body =
+    route.handler.method.methodKind === 'bidi_streaming'
+      ? streamedBody(exchange, form.grpc, meter)
+      : alone(await readWhole(exchange, route, form, meter));
+  return {
+    httpVersion,
+    method,
+    url: url.href,
+    header,
+    body,
+    signal: exchange.signal,
+    contextValues: contextOf(exchange),
+  };
 }
 
 /** How a request's headers say that its body is written. */
@@ -85,42 +104,30 @@ function bodyForm(request: HttpRequest): BodyForm {
   };
 }
 
-/**
- * The whole body as one uncompressed chunk, once it is scanned; without a scan, the chunks as they come. `meter` counts
- * what compression saved.
- *
- * @throws what reading it throws, a DomainError as Connect's error.
- */
-async function* scannedBody(
-  exchange: Exchange,
-  body: AsyncGenerator<Uint8Array>,
-  { scan, form, meter }: { readonly scan: MessageScan | undefined; readonly form: BodyForm; readonly meter: BodyMeter },
-): AsyncGenerator<Uint8Array> {
-  const collected = new ByteCollector();
-  let passing = scan === undefined;
-  try {
-    for (;;) {
-      const { value, done } = await body.next();
-      if (done === true) break;
-      if (passing) {
-        yield value;
-        continue;
-      }
-      collected.add(value);
-      passing = collected.length > TOO_LARGE;
-      if (passing) yield collected.bytes();
-    }
-    if (passing || scan === undefined || collected.length === 0) return;
-    const bytes = await unpackedBody(collected.bytes(), form, meter);
-    // Two turns: one for the scan, one for what Connect makes of the body.
-    const turn = bodyTurn(bytes.length);
-    if (turn !== undefined) await turn;
-    scan.all(bytes, form);
-    if (turn !== undefined) await bodyTurn(bytes.length);
-    yield bytes;
-  } catch (error) {
-    throw error instanceof DomainError ? toConnectError(exchange.failed(error)) : error;
-  } finally {
-    await body.return(undefined);
+async function* alone(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  if (bytes.length > 0) yield bytes;
+}
+
+async function readWhole(
+  { request, deadline }: Exchange,
+  { scan, most }: Route,
+  form: BodyForm,
+  meter: BodyMeter,
+): Promise<Uint8Array> {
+  const { compression = 'identity', grpc } = form;
+  // Connect refuses other compressions, and reads no body of a GET.
+  if (request.method === 'GET' || (compression !== GZIP && compression !== 'identity')) return NO_BODY;
+  const timeout = Math.max(0, deadline - performance.now());
+  const received = await readBody(request, { most: most + ENVELOPE, meter, timeout, late: unreadInTime });
+  if (scan === undefined) {
+    if (grpc) enveloped(received);
+    return received;
   }
+  const bytes = await unpackedBody(received, form, meter);
+  // Two turns: one for the scan, one for what Connect makes of the body.
+  const turn = bodyTurn(bytes.length);
+  if (turn !== undefined) await turn;
+  scan.all(bytes, form);
+  if (turn !== undefined) await bodyTurn(bytes.length);
+  return bytes;
 }

@@ -11,10 +11,9 @@ import { ServerReflection as ServerReflectionAlpha } from '../../../gen/grpc/ref
 import { Health as HealthService } from '../../../gen/health/v1/health_pb.ts';
 import { type FieldRule, fieldRules } from '../../domain/field-rules.ts';
 import type { Procedure } from '../../service/procedure.ts';
-import { invoke } from '../call.ts';
 import type { Health } from '../health.ts';
 import type { Holdings } from '../holdings/holdings.ts';
-import { MAX_BODY_BYTES } from '../http/byte-collector.ts';
+import { MAX_BODY_BYTES } from '../http/bounds.ts';
 import { factHeaders } from '../http/response.ts';
 import type { UniversalHandler } from './connect-private.ts';
 import { exchangeOf, noting } from './context.ts';
@@ -29,6 +28,8 @@ export interface Route {
   /** Undefined for health and reflection, as is the scan of its requests. */
   readonly procedure: Procedure | undefined;
   readonly scan: MessageScan | undefined;
+  /** Bytes that a message of its requests may have. */
+  readonly most: number;
 }
 
 /** The most bytes of a message that needs no more than a name. */
@@ -54,19 +55,15 @@ export function createRoutes(options: {
   });
   for (const procedure of procedures) mount(router, procedure);
   const services = [...new Set(procedures.map((procedure) => procedure.method.parent))];
-  const grpcHealth = createGrpcHealth(health, services, (context, end) => holdings.watch(exchangeOf(context), end));
-  router.service(
-    HealthService,
-    { ...grpcHealth, check: (request, context) => noting(context, () => grpcHealth.check(request, context)) },
-    SMALL,
-  );
+  router.service(HealthService, createGrpcHealth(health, services, holdings), SMALL);
   if (options.reflection) mountReflection(router, createReflector([...services, HealthService]));
   const byMethod = new Map(procedures.map((procedure) => [procedure.method as unknown, procedure]));
   return new Map(
     router.handlers.map((handler) => {
       const procedure = byMethod.get(handler.method);
       const scan = procedure === undefined ? undefined : new MessageScan(procedure.method.input);
-      return [handler.requestPath, { handler, procedure, scan }];
+      const most = procedure === undefined || comesInUrl(procedure) ? MAX_SMALL_BYTES : MAX_BODY_BYTES;
+      return [handler.requestPath, { handler, procedure, scan, most }];
     }),
   );
 }
@@ -77,13 +74,16 @@ function mount(router: ConnectRouter, procedure: Procedure): void {
     noting(context, async () => {
       checker.check(request);
       const exchange = exchangeOf(context);
-      const result = await invoke(procedure, request, exchange);
+      const result = await exchange.invoke(procedure, request);
       for (const header of Object.entries(factHeaders(exchange.facts))) context.responseHeader.set(...header);
       return result;
     });
-  // A request without side effects can come in a URL, which nothing scans.
-  const inUrl = procedure.method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-  router.rpc(procedure.method, answer, inUrl ? SMALL : undefined);
+  router.rpc(procedure.method, answer, comesInUrl(procedure) ? SMALL : undefined);
+}
+
+/** A request without side effects can come in a URL, which nothing scans. */
+function comesInUrl({ method }: Procedure): boolean {
+  return method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
 }
 
 /** Each message counts as a look-up of its own, the first one with its call, and is answered in a turn of its own. */

@@ -37,7 +37,7 @@ export function spanName(exchange: Exchange): string {
 /** The span's attributes. `scheme`: http or https, as the port speaks. */
 export function attributesOf(exchange: Exchange, scheme: string): Attributes {
   const { facts, request, record } = exchange;
-  const { reason } = record;
+  const { fault } = record;
   const attributes: Attributes = {
     'network.protocol.version': request.httpVersion === '2.0' ? '2' : request.httpVersion,
     'umpire.request_id': exchange.requestId,
@@ -45,8 +45,8 @@ export function attributesOf(exchange: Exchange, scheme: string): Attributes {
   };
   if (record.protocol === 'rest') describeHttp(attributes, exchange, scheme);
   else describeRpc(attributes, exchange);
-  if (reason !== undefined) attributes['umpire.error_code'] = reason.toLowerCase();
-  if (isServerFault(exchange) && reason !== undefined) attributes['error.type'] = reason.toLowerCase();
+  if (fault !== undefined) attributes['umpire.error_code'] = fault.code;
+  if (isServerFault(exchange) && fault !== undefined) attributes['error.type'] = fault.code;
   if (facts.model !== undefined) attributes['umpire.model'] = facts.model;
   if (facts.choices !== undefined) attributes['umpire.choices'] = facts.choices;
   if (facts.learned !== undefined) attributes['umpire.learned'] = facts.learned;
@@ -61,9 +61,9 @@ export function attributesOf(exchange: Exchange, scheme: string): Attributes {
 /**
  * Whether the exchange failed by the server's fault rather than its caller's, as each protocol's conventions see it.
  */
-export function isServerFault({ record: { protocol, reason } }: Exchange): boolean {
-  if (reason === undefined) return false;
-  const { http, status } = ERROR_TABLE[reason];
+export function isServerFault({ record: { protocol, fault } }: Exchange): boolean {
+  if (fault === undefined) return false;
+  const { http, status } = ERROR_TABLE[fault.reason];
   return protocol === 'rest' ? http >= 500 : SERVER_FAULTS.has(status);
 }
 
@@ -76,8 +76,8 @@ function describeHttp(attributes: Attributes, exchange: Exchange, scheme: string
   if (response.headersSent) attributes['http.response.status_code'] = response.statusCode;
 }
 
-function describeRpc(attributes: Attributes, { record: { protocol, route, reason } }: Exchange): void {
-  const status = reason === undefined ? undefined : ERROR_TABLE[reason].status;
+function describeRpc(attributes: Attributes, { record: { protocol, route, fault } }: Exchange): void {
+  const status = fault === undefined ? undefined : ERROR_TABLE[fault.reason].status;
   attributes['rpc.system.name'] = systemOf(protocol);
   attributes['rpc.system'] = protocol === 'grpc' ? 'grpc' : 'connect_rpc';
   attributes['rpc.status_code'] = protocol === 'grpc' ? (status ?? 'OK') : (connectCode(status) ?? 'ok');

@@ -7,7 +7,7 @@ import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
-import { ByteCollector, bodyTurn } from '../../../src/wire/http/byte-collector.ts';
+import { ByteCollector, bodyTurn } from '../../../src/wire/http/body.ts';
 import { isError, VALID_BODY } from '../../support/answers.ts';
 import { DECIDE, send } from '../../support/http.ts';
 import { keyedService } from '../../support/keys.ts';

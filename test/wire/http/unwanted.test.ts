@@ -7,12 +7,12 @@ import { once } from 'node:events';
 import { Agent, createServer, type IncomingMessage, request, type Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import test from 'ava';
-import { throwRestAway } from '../../../src/wire/http/unwanted.ts';
+import { throwRestAway } from '../../../src/wire/http/body.ts';
 import { parseAnswers } from '../../support/http.ts';
 import { scriptedService } from '../../support/service.ts';
 
 const MIB = 1024 * 1024;
-/** Bytes of a rest that are read at once, and bytes a second of all others together: see `unwanted.ts`. */
+/** Bytes of a rest that are read at once, and bytes a second of all others together: see `body.ts`. */
 const AT_ONCE = 64 * 1024;
 const PACE = (4 * 64 * 1024 * 1000) / 10;
 

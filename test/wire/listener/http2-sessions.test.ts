@@ -7,7 +7,7 @@ import { connect as connectSession, createServer, type ServerHttp2Stream } from 
 import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import test from 'ava';
-import { createSessionTurns, SessionWatch } from '../../../src/wire/listener/http2-sessions.ts';
+import { SessionTurns, SessionWatch } from '../../../src/wire/listener/http2-sessions.ts';
 import { send } from '../../support/http.ts';
 import {
   FLAG,
@@ -103,7 +103,7 @@ test('one that answers, and one that sends without answering, stay', async (t) =
 const socketOf = (remoteAddress: string, destroyed = false): Socket => ({ remoteAddress, destroyed }) as Socket;
 
 test.serial('one begins in a turn, addresses in turns, and none that is gone when its turn comes', async (t) => {
-  const turns = createSessionTurns();
+  const turns = new SessionTurns();
   const begun: string[] = [];
   const take = (name: string, address: string, destroyed = false): void =>
     turns.take(socketOf(address, destroyed), arrived, () => begun.push(name));
@@ -125,7 +125,7 @@ test.serial('one begins in a turn, addresses in turns, and none that is gone whe
 });
 
 test.serial('while connections arrive none begins, but not for ever', async (t) => {
-  const turns = createSessionTurns();
+  const turns = new SessionTurns();
   let begun = 0;
   const first = turns.arrived();
   turns.arrived();
