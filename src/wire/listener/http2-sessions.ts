@@ -54,20 +54,20 @@ interface Watched {
 /**
  * Watches over all sessions of a listener.
  *
- * Node can send one GOAWAY for a session: it names the last stream that was seen, a stream that crosses it on the wire
- * is ignored, and the connection ends behind the last answer. A proxy does not repeat a request that may have had an
- * effect, and nginx takes an answer for a broken one if it reads the end together with it and still owes an
- * acknowledgement. So a session is closed when its peer owes none and is not opening a stream: while one is open, since
- * such a proxy has one at a time, or else when two pings in a row are answered. Proxies drop an idle connection on which
- * a ping arrives; if one has just been taken for a request, the session still serves it. A single answer would not do:
- * a peer may read a ping together with the last answer, and then begin its next stream.
+ * Node can send one GOAWAY for a session: it names the last stream that was seen, a stream that crosses it on the
+ * wire is ignored, and the connection ends behind the last answer. A proxy does not repeat a request that may have
+ * had an effect, and nginx takes an answer for a broken one if it reads the end together with it and still owes an
+ * acknowledgement. So a session is closed when its peer owes none and is not opening a stream: while one is open,
+ * since such a proxy has one at a time, or else when two pings in a row are answered. Proxies drop an idle connection
+ * on which a ping arrives; if one has just been taken for a request, the session still serves it. A single answer
+ * would not do: a peer may read a ping together with the last answer, and then begin its next stream.
  *
- * A session without streams is asked with a ping whether its peer still listens: a peer that has stopped in the middle
- * of a frame, which nothing else shows, cannot answer, nor can one that is gone. Their sessions are destroyed after the
- * time that headers may take. A session with streams is asked when nothing has come from it for the time between pings:
- * otherwise a watch would keep the session of a vanished peer for ever. A session that its peer has closed is asked at
- * once: where that sent GOAWAY and then broke the protocol, nghttp2 reads and writes nothing more, Node does not end the
- * session, and the end of its connection is never read.
+ * A session without streams is asked with a ping whether its peer still listens: a peer that has stopped in the
+ * middle of a frame, which nothing else shows, cannot answer, nor can one that is gone. Their sessions are destroyed
+ * after the time that headers may take. A session with streams is asked when nothing has come from it for the time
+ * between pings: otherwise a watch would keep the session of a vanished peer for ever. A session that its peer has
+ * closed is asked at once: where that sent GOAWAY and then broke the protocol, nghttp2 reads and writes nothing more,
+ * Node does not end the session, and the end of its connection is never read.
  */
 export class SessionWatch {
   readonly #times: PingTimes;
@@ -112,7 +112,7 @@ export class SessionWatch {
     if (this.#state === 'closing') this.#end(session, watched);
   }
 
-  /** Begins to leave: each session, those to come included, ends with its next stream, if its peer owes nothing then. */
+  /** Begins to leave: each session, future ones included, ends with its next stream, if its peer owes nothing then. */
   startLeaving(): void {
     this.#state = 'leaving';
   }

@@ -64,7 +64,7 @@ async function* countedBody(exchange: Exchange, body: AsyncIterable<Uint8Array>)
   }
 }
 
-/** Completes the error of a stream's trailer. A handler's own has been noted: only escapes in its message are undone. */
+/** Completes the error of a stream's trailer. A handler's own has been noted: only its message is unescaped. */
 function repairTrailer(trailer: Headers, exchange: Exchange): void {
   const error = exchange.record.fault === undefined ? findTrailerError(trailer) : undefined;
   if (error !== undefined) setTrailerStatus(trailer, toConnectError(exchange.failed(classify(error, exchange))));
