@@ -6,9 +6,9 @@ export type TooLong = (tokens: number, limit: number) => Reply;
 
 const refusal = (status: number, body: unknown): Reply => ({ status, body });
 const longest = (limit: number): string => `This model's maximum context length is ${limit} tokens`;
-const reduce = 'Please reduce the length of the input.';
+const REDUCE = 'Please reduce the length of the input.';
 const ofVllm = (tokens: number, limit: number, use: string) => ({
-  message: `${longest(limit)}. However, you requested ${tokens} tokens in the input for ${use}. ${reduce}`,
+  message: `${longest(limit)}. However, you requested ${tokens} tokens in the input for ${use}. ${REDUCE}`,
   ...{ type: 'BadRequestError', code: 400 },
 });
 const ofTei = (tokens: number, limit: number): string =>
