@@ -23,7 +23,7 @@ import { parseServers, TOKEN_VARIABLE_PATTERN } from './engine/packages/servers.
 import { LOG_LEVELS, type LogLevel } from './logger.ts';
 import type { CatalogBounds } from './stores/catalog-store.ts';
 import { parseStoreSettings, type StoreSettings } from './stores/settings.ts';
-import { HOLDING_SETTINGS, type HoldingSettings, holdingsOf } from './wire/holdings/settings.ts';
+import { HOLDING_SETTINGS, type HoldingSettings, holdingsOf, REPLACED_SETTINGS } from './wire/holdings/settings.ts';
 import { parseOrigins } from './wire/http/cors.ts';
 import { readTlsFiles } from './wire/listener/http1-server.ts';
 import { parseTraceSettings, type TraceSettings } from './wire/traces/settings.ts';
@@ -216,6 +216,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const problems = Object.keys(env)
     .filter((name) => name.startsWith('UMPIRE_') && !known.has(name) && !TOKEN_VARIABLE_PATTERN.test(name))
     .map((name) => {
+      const replacement = REPLACED_SETTINGS[name];
+      if (replacement !== undefined) return `${name}: there is no such setting any more; ${replacement}`;
       const near = nearest(name, [...known]);
       return `${name}: there is no such setting${near === undefined ? '' : `; did you mean ${near}?`}`;
     });

@@ -85,6 +85,7 @@ const WRONG: readonly (readonly [env: Record<string, string>, problem: RegExp])[
   [{ UMPIRE_MEMORY: 'lots' }, /^UMPIRE_MEMORY:/],
   [{ UMPIRE_MAX_CONNECTIONS: '0' }, /^UMPIRE_MAX_CONNECTIONS:/],
   [{ UMPIRE_RESET_RATE: 'often' }, /^UMPIRE_RESET_RATE: 'often' is not a rate/],
+  [{ UMPIRE_MAX_WATCHES: '9' }, /^UMPIRE_MAX_WATCHES: .* any more; UMPIRE_MAX_REQUESTS counts watches, too$/],
   [{ UMPIRE_WRITE_TIMEOUT: '0' }, /^UMPIRE_WRITE_TIMEOUT: must be a whole number from 1 to 3600/],
   [{ UMPIRE_DRAIN_DELAY: '-1' }, /^UMPIRE_DRAIN_DELAY: .*seconds/],
   [{ UMPIRE_DRAIN_GRACE: '3601' }, /^UMPIRE_DRAIN_GRACE:/],

@@ -91,6 +91,13 @@ export const PLACE_ATTACKS: Readonly<Record<string, Attack>> = {
       bytes: Buffer.concat([PREFACE, settings(), watch(1)]),
       http2: true,
     }),
+  'places-watches-alone': (target, seconds, connections = 11) =>
+    besiege(target, seconds, {
+      addresses: 12,
+      connections,
+      bytes: Buffer.concat([PREFACE, settings(), ...Array.from({ length: 100 }, (_, index) => watch(2 * index + 1))]),
+      http2: true,
+    }),
   async 'places-keyed'(target, seconds, connections = 512) {
     const bytes = slowBody(`Authorization: Bearer ${await target.issueKey('siege')}\r\n`);
     return besiege(target, seconds, { addresses: 4, connections, bytes });

@@ -36,7 +36,7 @@ export class Dispatch {
   /** Answers one request. Never throws. */
   take(request: HttpRequest, response: HttpResponse): void {
     const { rest, rpc, holdings, cors } = this.#options;
-    const connection = holdings.find(request);
+    const connection = holdings.connections.of(request);
     // What comes behind the last answer of a connection is not wanted.
     if (connection?.ending === true || (!isHttp2(request) && request.socket.writableEnded)) return;
     const exchange = new Exchange(request, response);

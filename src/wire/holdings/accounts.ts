@@ -9,10 +9,8 @@ import { Line } from '../http/turns.ts';
 /** One address. Each count is kept by the code that opens and closes what is counted. */
 export class Account {
   readonly address: string;
-  /** How many places it has: for connections, requests and watches. */
+  /** How many places it has: for connections, requests and refusals. */
   places = 0;
-  /** How many of its requests were refused a place and have a refusal that has not left. */
-  refusals = 0;
   /** Bytes of its responses that wait to be read, as last measured. */
   unread = 0;
   /**
@@ -59,8 +57,8 @@ export class Accounts {
   /** Forgets addresses that hold nothing, have used nothing of their rates, are not blocked and have shown no key. */
   forget(now: number): void {
     for (const account of this.#accounts.values()) {
-      const { places, refusals, due, blockedUntil, keyedUntil } = account;
-      if (places + refusals > 0) continue;
+      const { places, due, blockedUntil, keyedUntil } = account;
+      if (places > 0) continue;
       if (Math.max(due.connection, due.request, due.lookup, due.reset, blockedUntil, keyedUntil) <= now)
         this.#accounts.delete(account.address);
     }
@@ -103,14 +101,7 @@ export function createReports(logger: Logger, tally: HoldingTally): (now: number
 }
 
 /** The counts by their names, but for those that are no sign of trouble by themselves. */
-function flat({
-  refused,
-  evicted,
-  givenUp,
-  beyondRate,
-  blocked,
-  watchesEnded,
-}: HoldingTally): Readonly<Record<string, number>> {
+function flat({ refused, evicted, givenUp, beyondRate, blocked }: HoldingTally): Readonly<Record<string, number>> {
   return {
     refusedByAddress: refused.address,
     refusedByRate: refused.rate,
@@ -121,7 +112,6 @@ function flat({
     displaced: givenUp.displaced,
     beyondRate,
     blocked,
-    watchesDisplaced: watchesEnded.displaced,
   };
 }
 
@@ -147,6 +137,4 @@ export class HoldingTally {
   resets = 0;
   /** Times that an address was not served for some seconds because it took back, or sent, too many requests. */
   blocked = 0;
-  /** Watches that were ended: they were old, or a newer one needed the place. */
-  readonly watchesEnded = { age: 0, displaced: 0 };
 }

@@ -6,7 +6,6 @@
  */
 import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import { setTimeout as startTimer } from 'node:timers';
 import { clientAddress, NO_PROXIES, type TrustedProxies } from '../../domain/client-address.ts';
 import { type HttpRequest, isHttp2 } from '../http/messages.ts';
 import { Line } from '../http/turns.ts';
@@ -53,7 +52,8 @@ export class Connections {
   }
 
   /** Counts a new connection. Returns undefined, and closes it, if there is no room. */
-  accept(socket: Socket, now: number): Connection | undefined {
+  accept(socket: Socket): Connection | undefined {
+    const now = performance.now();
     const { trustedProxies, accounts, tally } = this.#options;
     const { remoteAddress } = socket;
     if (remoteAddress === undefined) {
@@ -118,11 +118,6 @@ export class Connections {
   /** The connection that became a session; undefined if it is gone. */
   ofSession(session: ServerHttp2Session | undefined): Connection | undefined {
     return session === undefined ? undefined : this.#bySession.get(session);
-  }
-
-  /** Notes that a request has begun on a connection, which is not idle until `end`. */
-  begin(connection: Connection, request: OpenRequest): void {
-    connection.requests.add(request);
   }
 
   /** Notes that a request is over. */
@@ -210,68 +205,10 @@ function spareSince({ requests, idleSince }: Connection, now: number): number | 
   if (requests.size === 0) return idleSince;
   let since: number | undefined;
   for (const request of requests) {
-    if (request.watching || request.behind) continue;
+    if (request.behind) continue;
     const { stalledSince = now } = request;
     if (now - stalledSince < LEAST_WAIT) return undefined;
     since = Math.max(since ?? 0, stalledSince);
   }
   return since;
-}
-
-// Streams that are meant to stay open: they are counted for each address and in all, and end after a while, so that
-// their callers spread over the replicas anew. Where there is no room for another, the oldest of the address that has
-// most end, and their caller opens others.
-
-interface Watch {
-  readonly openedAt: number;
-  readonly end: () => void;
-  readonly timer: NodeJS.Timeout;
-}
-
-/** The open watches of a port. */
-export class Watches {
-  readonly #watchTime: number;
-  readonly #tally: HoldingTally;
-  readonly #places: Places<Watch>;
-
-  constructor({ watches, watchTime }: Pick<HoldingSettings, 'watches' | 'watchTime'>, tally: HoldingTally) {
-    this.#watchTime = watchTime;
-    this.#tally = tally;
-    this.#places = new Places({
-      bound: watches,
-      spareSince: ({ openedAt }) => openedAt,
-      giveUp: ({ timer, end }) => {
-        tally.watchesEnded.displaced += 1;
-        clearTimeout(timer);
-        end();
-      },
-    });
-  }
-
-  get size(): number {
-    return this.#places.size;
-  }
-
-  /** Counts a watch, and calls `end` once if the watch must end. Returns a function to call when it is over. */
-  open({ account }: OpenRequest, end: () => void): () => void {
-    const openedAt = performance.now();
-    // Every watch can be given up, so there is room.
-    this.#places.hasOwn(account, openedAt);
-    this.#places.has(account, openedAt);
-    const timer = startTimer(
-      () => {
-        if (!this.#places.give(account, watch)) return;
-        this.#tally.watchesEnded.age += 1;
-        end();
-      },
-      this.#watchTime * (0.9 + Math.random() * 0.2),
-    );
-    timer.unref();
-    const watch: Watch = { openedAt, end, timer };
-    this.#places.take(account, watch);
-    return () => {
-      clearTimeout(timer);
-      this.#places.give(account, watch);
-    };
-  }
 }

@@ -1,20 +1,18 @@
 /**
- * What clients hold of this process: connections, requests, watches, and responses that wait to be read. All of it is
- * counted for each address and in all, and bounded; where a bound is reached, the address that holds most gives up what
- * is idle or makes no progress, not the newcomer. A request that is refused holds no place.
+ * What clients hold of this process: connections, requests, refusals that have not left, and responses that wait to be
+ * read. All of it is counted for each address and in all, and bounded; where a bound is reached, the address that holds
+ * most gives up what is idle or makes no progress, not the newcomer. A request that is refused takes the place of no
+ * other request.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ServerHttp2Session } from 'node:http2';
-import type { Socket } from 'node:net';
 import { clientAddress, type TrustedProxies } from '../../domain/client-address.ts';
 import { DomainError } from '../../domain/errors.ts';
 import { retryAfterOf } from '../../engine/errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { Exchange } from '../http/exchange.ts';
-import type { HttpRequest } from '../http/messages.ts';
 import type { Line } from '../http/turns.ts';
 import { type Account, Accounts, createReports, HoldingTally, take } from './accounts.ts';
-import { Connections, Watches } from './connections.ts';
+import { Connections } from './connections.ts';
 import { type Connection, closeConnection, giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
 import { Places } from './places.ts';
 import { noRoom, Reservations, tooMuchUnread } from './reservations.ts';
@@ -27,8 +25,6 @@ const LOOK_INTERVAL = 500;
 const BLOCK_TIME = 5000;
 /** Milliseconds that a request has to arrive, and its response to be read, before a newer one may take its place. */
 const LEAST_TIME = 1000;
-/** Milliseconds for which an address counts as one of keyed callers after a request with a valid key. */
-const KEYED_TIME = 60_000;
 
 /** What is held at the moment, and what was done about it. */
 export interface HoldingState {
@@ -59,22 +55,21 @@ export class Holdings {
   readonly #options: HoldingsOptions;
   readonly #accounts = new Accounts();
   readonly #tally = new HoldingTally();
-  readonly #connections: Connections;
-  readonly #watches: Watches;
   readonly #reservations: Reservations;
   readonly #places: Places<OpenRequest>;
+  readonly #refusals: Places<OpenRequest>;
   readonly #bounds: RequestBounds;
   readonly #timer: NodeJS.Timeout;
-  #refusals = 0;
-  #last: Look = { unread: 0, reserved: 0 };
+  #last: Look = { unread: 0, reserved: 0, watches: 0 };
+  /** The open connections, each of which is counted as it is accepted. */
+  readonly connections: Connections;
 
   constructor(options: HoldingsOptions) {
     this.#options = options;
     const { settings, trustedProxies, logger, mostTime = MOST_TIME } = options;
     const [accounts, tally] = [this.#accounts, this.#tally];
     const displace = (request: OpenRequest): void => this.#displace(request);
-    this.#connections = new Connections({ settings, trustedProxies, accounts, tally, displace });
-    this.#watches = new Watches(settings, tally);
+    this.connections = new Connections({ settings, trustedProxies, accounts, tally, displace });
     this.#reservations = new Reservations(settings.unread);
     this.#places = new Places({
       bound: settings.requests,
@@ -82,18 +77,27 @@ export class Holdings {
         stalledSince === undefined || now - stalledSince < LEAST_TIME ? undefined : stalledSince,
       giveUp: (request) => {
         displace(request);
-        giveUp(request, 'displaced');
+        // A watch ends in order, unless what it has told already waits to be read.
+        if (request.watch !== undefined && request.waiting === 0) request.watch.end();
+        else giveUp(request, 'displaced');
+      },
+    });
+    this.#refusals = new Places({
+      bound: settings.requests,
+      spareSince: ({ exchange }) => exchange.startedAt,
+      giveUp: (request) => {
+        tally.givenUp.unread += 1;
+        giveUp(request, 'unread');
+        // A trusted proxy's connection carries the requests of others, too.
+        if (request.connection.account !== undefined) closeConnection(request.connection);
       },
     });
     this.#bounds = {
       meter: (request) => this.#meter(request),
-      keyed: ({ account }) => {
-        account.keyedUntil = performance.now() + KEYED_TIME;
-      },
       reserve: (request, bytes) => this.#reservations.reserve(request, bytes),
       settle: (request, bytes) => this.#reservations.settle(request, bytes),
     };
-    const looking: LookOptions = { settings, mostTime, connections: this.#connections, accounts, tally };
+    const looking: LookOptions = { settings, mostTime, connections: this.connections, accounts, tally };
     const report = createReports(logger, tally);
     this.#timer = setInterval(() => {
       const now = performance.now();
@@ -105,31 +109,6 @@ export class Holdings {
     this.#timer.unref();
   }
 
-  /** Counts a connection as it is accepted. Returns it if it may stay; else it has been closed. */
-  accept(socket: Socket): Connection | undefined {
-    return this.#connections.accept(socket, performance.now());
-  }
-
-  /** Notes a socket that an accepted connection became, and returns the connection. */
-  bind(socket: Socket): Connection | undefined {
-    return this.#connections.bind(socket);
-  }
-
-  /** Notes a session that an accepted connection became. */
-  bindSession(session: ServerHttp2Session): void {
-    this.#connections.bindSession(session);
-  }
-
-  /** The connection that a request came on; undefined if it is gone. */
-  find(request: HttpRequest): Connection | undefined {
-    return this.#connections.of(request);
-  }
-
-  /** The connection that became a session; undefined if it is gone. */
-  ofSession(session: ServerHttp2Session | undefined): Connection | undefined {
-    return this.#connections.ofSession(session);
-  }
-
   /**
    * Counts a request until `close`. Returns why it may not be served, and then it has no place; undefined if it may.
    * `end` is called when the connection is gone and `close` has not been called, since Node does not report the end of
@@ -139,10 +118,16 @@ export class Holdings {
     const account = this.#accountOf(connection, exchange.request.headers);
     const request = new OpenRequest({ exchange, connection, account, end, bounds: this.#bounds });
     exchange.place = request;
-    this.#connections.begin(connection, request);
+    connection.requests.add(request);
     const refused = this.#refusal(request, exchange.startedAt);
-    if (refused === undefined) this.#places.take(account, request);
-    else this.#noteRefusal(request);
+    if (refused === undefined) {
+      this.#places.take(account, request);
+    } else {
+      // All refusals can be given up, so there is room. An address that does not read them loses their connections.
+      this.#refusals.hasOwn(account, exchange.startedAt);
+      this.#refusals.has(account, exchange.startedAt);
+      this.#refusals.take(account, request);
+    }
     return refused;
   }
 
@@ -152,13 +137,10 @@ export class Holdings {
     if (!(request instanceof OpenRequest)) return;
     const { account, connection } = request;
     exchange.place = undefined;
-    this.#connections.end(connection, request);
+    this.connections.end(connection, request);
     this.#places.give(account, request);
+    this.#refusals.give(account, request);
     this.#reservations.release(request);
-    if (request.refused) {
-      account.refusals -= 1;
-      this.#refusals -= 1;
-    }
     const { givenUp, endedAt } = exchange.record;
     if (givenUp === undefined && wasTakenBack(exchange)) this.#noteReset(account, endedAt);
   }
@@ -173,21 +155,23 @@ export class Holdings {
     this.#noteReset(this.#accountOf(connection, headers), performance.now());
   }
 
-  /** Counts a stream that is meant to stay open; see `Watches.open`. */
-  watch(exchange: Exchange, end: () => void): () => void {
-    const { place } = exchange;
-    if (!(place instanceof OpenRequest)) return () => {};
-    place.watching = true;
-    return this.#watches.open(place, end);
+  /**
+   * Notes that a response is a stream that is meant to stay open. It gives way to newer requests, and ends after a
+   * while, so that callers spread over the replicas anew: then `end` is called, perhaps again and again until it has.
+   */
+  watch({ place }: Exchange, end: () => void): void {
+    if (!(place instanceof OpenRequest)) return;
+    const time = this.#options.settings.watchTime * (0.9 + Math.random() * 0.2);
+    place.watch = { end, until: performance.now() + time };
   }
 
   /** What is held now. */
   state(): HoldingState {
     return {
-      connections: this.#connections.size,
+      connections: this.connections.size,
       requests: this.#places.size,
-      refusals: this.#refusals,
-      watches: this.#watches.size,
+      refusals: this.#refusals.size,
+      watches: this.#last.watches,
       unread: this.#last.unread,
       addresses: this.#accounts.size,
       tally: this.#tally,
@@ -217,26 +201,8 @@ export class Holdings {
     if (!this.#places.hasOwn(account, now))
       return new DomainError('CONCURRENCY_LIMIT_EXCEEDED', 'too many requests in progress', { retryAfter: 1 });
     if (account.unread + account.reserved > unread.perAddress) return tooMuchUnread();
-    if (!this.#places.has(account, now) || !this.#connections.hasRoomFor(request, now)) return noRoom();
+    if (!this.#places.has(account, now) || !this.connections.hasRoomFor(request, now)) return noRoom();
     return undefined;
-  }
-
-  /**
-   * Counts a refusal until it has left. An address that leaves as many unread as it may have requests loses their
-   * connection; of a trusted proxy's, which carries others, the request alone is ended.
-   */
-  #noteRefusal(request: OpenRequest): void {
-    const { requests } = this.#options.settings;
-    const { account, connection } = request;
-    request.refused = true;
-    account.refusals += 1;
-    this.#refusals += 1;
-    if (account.refusals <= requests.perAddress && this.#refusals <= requests.total) return;
-    this.#tally.givenUp.unread += 1;
-    request.exchange.givenUp('unread');
-    if (connection.account !== undefined) closeConnection(connection);
-    // The refusal is about to be written, and cannot be on a stream that is closed.
-    else setImmediate(() => giveUp(request, 'unread'));
   }
 
   /** Takes back the place of a request that is given up for another. */
@@ -266,7 +232,7 @@ export class Holdings {
   #block(account: Account, now: number): void {
     account.blockedUntil = now + BLOCK_TIME;
     this.#tally.blocked += 1;
-    for (const connection of [...this.#connections.values()])
+    for (const connection of [...this.connections.values()])
       if (connection.account === account) closeConnection(connection);
   }
 }

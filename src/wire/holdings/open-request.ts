@@ -10,6 +10,9 @@ import { type HttpRequest, isHttp2 } from '../http/messages.ts';
 import { A_SHARE, type Line, takeTurn } from '../http/turns.ts';
 import type { Account } from './accounts.ts';
 
+/** Milliseconds for which an address counts as one of keyed callers after a request with a valid key. */
+const KEYED_TIME = 60_000;
+
 /** One connection, from its acceptance to its end. */
 export interface Connection {
   /** The socket of the TCP connection; with TLS, requests come on another one. */
@@ -43,7 +46,6 @@ export interface RequestBounds {
   reserve(request: OpenRequest, bytes: number): Promise<void> | undefined;
   settle(request: OpenRequest, bytes: number): void;
   meter(request: OpenRequest): void;
-  keyed(request: OpenRequest): void;
 }
 
 /** A request from its first header until its response has left, counted for its connection and its address. */
@@ -51,8 +53,6 @@ export class OpenRequest implements Place {
   readonly exchange: Exchange;
   readonly connection: Connection;
   readonly account: Account;
-  /** Whether it was refused a place: only the refusal has to leave. */
-  refused = false;
   /** When a look first found its response written. */
   answeredAt: number | undefined;
   /**
@@ -61,8 +61,8 @@ export class OpenRequest implements Place {
    */
   reserved = 0;
   unsettled = 0;
-  /** Whether it is a stream that is meant to stay open. */
-  watching = false;
+  /** If its response is a stream that is meant to stay open: ends it in order, which is due at `until`. */
+  watch: { readonly end: () => void; readonly until: number } | undefined;
   /** Ends the exchange, unless its response has done so. */
   readonly end: () => void;
   readonly #bounds: RequestBounds;
@@ -103,7 +103,7 @@ export class OpenRequest implements Place {
   }
 
   keyed(): void {
-    this.#bounds.keyed(this);
+    this.account.keyedUntil = performance.now() + KEYED_TIME;
   }
 
   /** Whether the request is still arriving. Over HTTP/2, one without a body has arrived with its headers. */
@@ -119,13 +119,14 @@ export class OpenRequest implements Place {
   }
 
   /**
-   * Since when it has neither been worked on nor come to an end, because it is arriving or its response is not read;
-   * undefined otherwise.
+   * Since when it has neither been worked on nor come to an end, because it is arriving, stays open as a watch does, or
+   * its response is not read; undefined otherwise.
    */
   get stalledSince(): number | undefined {
     const { record, response, startedAt } = this.exchange;
     if (record.givenUp !== undefined || this.behind) return undefined;
-    return this.arriving ? startedAt : response.writableEnded ? this.answeredAt : undefined;
+    if (this.arriving || this.watch !== undefined) return startedAt;
+    return response.writableEnded ? this.answeredAt : undefined;
   }
 
   /** Bytes of its response that this process still holds. */

@@ -1,5 +1,5 @@
 /**
- * The places of one kind, for connections, requests or watches, bounded for each address and in all. Where there is
+ * The places of one kind, for connections, requests or refusals, bounded for each address and in all. Where there is
  * none left, the address that has most gives up what is idle or makes no progress, for one that has fewer. The last
  * places of all are kept: half of them for addresses that have few, such as probes, the others for those and for
  * addresses from which a valid key came. So what can neither be given up nor waited for leaves room for these.

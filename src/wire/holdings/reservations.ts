@@ -70,7 +70,7 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
   }
 
   /** Takes over what a look measured of all requests together; it notes an account's part in the account itself. */
-  measured(look: Look): void {
+  measured(look: Pick<Look, 'unread' | 'reserved'>): void {
     this.#unread = look.unread;
     this.#reserved = look.reserved;
     this.#wake();

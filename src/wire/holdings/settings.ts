@@ -22,8 +22,6 @@ export interface HoldingSettings {
   readonly lookupRate: Rate | 'off';
   /** Requests that one address takes back, or sends beyond its rate. */
   readonly resetRate: Rate | 'off';
-  /** Streams of `Health.Watch`. */
-  readonly watches: Bound;
   /** Milliseconds after which a watch is ended, give or take a tenth. */
   readonly watchTime: number;
   /** Bytes of responses that wait to be read. */
@@ -61,7 +59,7 @@ export const HOLDING_SETTINGS = {
   UMPIRE_MAX_REQUESTS: setting(
     '8192',
     whole(1, MOST),
-    'Requests of any kind in progress, the last eighth likewise. Beyond it, a new request takes the place of one that is arriving or not read, of the address with most, or gets 503',
+    'Requests of any kind in progress, the last eighth likewise. Beyond it, a new request takes the place of one that is arriving, not read or a watch, of the address with most, or gets 503',
   ),
   UMPIRE_REQUESTS_PER_ADDRESS: setting('1024', whole(1, MOST), 'The same for one address, with 429 in place of 503'),
   UMPIRE_REQUEST_RATE: setting(
@@ -79,16 +77,10 @@ export const HOLDING_SETTINGS = {
     parseRate,
     'Requests that one address cancels, or sends beyond its request rate. Above this, the address is not served for 5 seconds. Or `off`',
   ),
-  UMPIRE_MAX_WATCHES: setting(
-    '1024',
-    whole(1, MOST),
-    'Streams of gRPC `Health.Watch` at one time. Beyond it, the oldest of the address with most are ended',
-  ),
-  UMPIRE_WATCHES_PER_ADDRESS: setting('32', whole(1, MOST), 'The same for one address'),
   UMPIRE_WATCH_TIME: setting(
     '600',
     whole(1, 86_400, 1000),
-    'Seconds after which such a stream is ended, give or take a tenth; its caller opens another',
+    'Seconds after which a stream of gRPC `Health.Watch` is ended, give or take a tenth; its caller opens another',
   ),
   UMPIRE_MAX_UNREAD: setting(
     '256',
@@ -107,6 +99,12 @@ export const HOLDING_SETTINGS = {
   ),
 };
 
+/** Settings that there were, with what replaces them. */
+export const REPLACED_SETTINGS: Readonly<Record<string, string>> = {
+  UMPIRE_MAX_WATCHES: 'UMPIRE_MAX_REQUESTS counts watches, too',
+  UMPIRE_WATCHES_PER_ADDRESS: 'UMPIRE_REQUESTS_PER_ADDRESS counts watches, too',
+};
+
 /** The bounds that those settings state. */
 export function holdingsOf(values: ValuesOf<typeof HOLDING_SETTINGS>): HoldingSettings {
   return {
@@ -116,7 +114,6 @@ export function holdingsOf(values: ValuesOf<typeof HOLDING_SETTINGS>): HoldingSe
     requestRate: values.UMPIRE_REQUEST_RATE,
     lookupRate: values.UMPIRE_LOOKUP_RATE,
     resetRate: values.UMPIRE_RESET_RATE,
-    watches: { perAddress: values.UMPIRE_WATCHES_PER_ADDRESS, total: values.UMPIRE_MAX_WATCHES },
     watchTime: values.UMPIRE_WATCH_TIME,
     unread: { perAddress: values.UMPIRE_UNREAD_PER_ADDRESS, total: values.UMPIRE_MAX_UNREAD },
     writeTimeout: values.UMPIRE_WRITE_TIMEOUT,

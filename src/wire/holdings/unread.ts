@@ -29,6 +29,8 @@ export interface Look {
   readonly unread: number;
   /** Bytes that responses which are not made yet may add. */
   readonly reserved: number;
+  /** Streams that are meant to stay open. */
+  readonly watches: number;
 }
 
 /** What is looked at, and by which bounds. */
@@ -52,6 +54,7 @@ export function lookOver(options: LookOptions, now: number): Look {
   const crowded = new Set<Account>();
   let unread = 0;
   let reserved = 0;
+  let watches = 0;
   for (const connection of connections.values()) {
     if (connection.requests.size === 0) continue;
     noteProgress(connection, now);
@@ -62,6 +65,7 @@ export function lookOver(options: LookOptions, now: number): Look {
       request.account.unread += bytes;
       request.account.reserved += request.reserved;
       reserved += request.reserved;
+      if (request.watch !== undefined) watches += 1;
       if (request.answeredAt !== undefined && bytes > 0) waiting.push(request);
       if (request.account.unread > settings.unread.perAddress) crowded.add(request.account);
     }
@@ -77,14 +81,18 @@ export function lookOver(options: LookOptions, now: number): Look {
     const order = waiting.toSorted((a, b) => b.account.unread - a.account.unread);
     relieve(order, unread - total + Math.floor(total / FREED), now, tally);
   }
-  return { unread, reserved };
+  return { unread, reserved, watches };
 }
 
 /** Gives up a request that never ends, or whose response nobody reads. */
 function lookAt(request: OpenRequest, now: number, { settings, mostTime, tally }: LookOptions): void {
   const { exchange, connection } = request;
   if (!exchange.response.writableEnded) {
-    if (request.watching || now - exchange.startedAt < mostTime) return;
+    if (request.watch !== undefined) {
+      if (now >= request.watch.until) request.watch.end();
+      return;
+    }
+    if (now - exchange.startedAt < mostTime) return;
     // Whatever the request waits for has a timeout of its own, which should have ended it long ago.
     giveUp(request, 'unfinished');
     closeConnection(connection);

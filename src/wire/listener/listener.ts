@@ -87,7 +87,7 @@ export class Listener {
     const take: RequestListener = (request, response) => this.#take(request, response);
     this.#http1 = createHttp1Server(take, raw);
     const onSession = (session: ServerHttp2Session): void => {
-      holdings.bindSession(session);
+      holdings.connections.bindSession(session);
       this.#sessions.add(session);
     };
     const odd: OddHttp2 = { dispatch: take, raw, onSession, holdings };
@@ -180,7 +180,7 @@ export class Listener {
     // A socket without a listener for its errors ends the process with them.
     socket.on('error', () => {});
     if (typeof this.#server.address() === 'string') nameLocalPeer(socket);
-    const connection = this.#holdings.accept(socket);
+    const connection = this.#holdings.connections.accept(socket);
     if (connection === undefined) return;
     this.#track(socket);
     const secure = this.#secure;
@@ -213,7 +213,7 @@ export class Listener {
 
   /** Begins with a connection whose handshake is done. */
   #beginSecure(socket: TLSSocket): void {
-    const connection = this.#holdings.bind(socket);
+    const connection = this.#holdings.connections.bind(socket);
     if (connection === undefined) return;
     this.#track(socket);
     const { line } = connection;

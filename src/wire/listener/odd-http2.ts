@@ -46,7 +46,7 @@ export function answerOddHttp2(
     });
     onSession(begun);
     const frame = (): void => {
-      const connection = holdings.ofSession(begun);
+      const connection = holdings.connections.ofSession(begun);
       if (connection !== undefined) countFrame(connection, begun, holdings);
     };
     begun.on('ping', frame).on('remoteSettings', frame);
@@ -64,7 +64,7 @@ export function answerOddHttp2(
   server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, ...rest: unknown[]) => {
     // Why it is gone when its turn comes is still to be told, and to nobody would end the process.
     stream.on('error', () => {});
-    const connection = holdings.ofSession(session);
+    const connection = holdings.connections.ofSession(session);
     if (connection !== undefined && makesTooMuch(connection)) {
       session?.destroy(CALM);
       holdings.reset(connection, headers);

@@ -151,9 +151,6 @@ function addHoldingMetrics(add: Add, { holdings, faults }: StateSources): void {
     'Requests that were ended: unread (nobody read the response), unfinished (the request never ended), displaced (a newer one needed the place).',
     () => Object.entries(holdings().tally.givenUp),
   );
-  byReason('umpire_watches_ended_total', 'Streams of Health.Watch that were ended: age, displaced.', () =>
-    Object.entries(holdings().tally.watchesEnded),
-  );
   const beyond = 'Requests that were refused since their address sent too many; no other metric counts them.';
   add('umpire_requests_beyond_rate_total', beyond, () => holdings().tally.beyondRate);
   add('umpire_resets_total', 'Requests that their callers took back.', () => holdings().tally.resets);

@@ -43,7 +43,7 @@ async function* watch(
   const { signal } = context;
   let wake: () => void = () => {};
   let ended = false;
-  const over = holdings.watch(exchangeOf(context), () => {
+  holdings.watch(exchangeOf(context), () => {
     ended = true;
     wake();
   });
@@ -65,7 +65,6 @@ async function* watch(
       if (status() === sent) await changed;
     }
   } finally {
-    over();
     unsubscribe();
     signal.removeEventListener('abort', stop);
   }

@@ -68,8 +68,8 @@ for (const tls of [false, true]) {
 test('refusals of every kind that nobody reads end their connection soon, answers do later', async (t) => {
   const service = await keyedService(t, { UMPIRE_LOOKUP_RATE: '1/m, burst 1' });
   const raws = await Promise.all(
-    ['/none', '/v1/models', '/health/live'].map(async (path) => {
-      const raw = await openRawHttp2(service.port, { 4: 0 });
+    ['/none', '/v1/models', '/health/live'].map(async (path, index) => {
+      const raw = await openRawHttp2(service.port, { 4: 0 }, { localAddress: `127.0.1.${index + 1}` });
       raw.send(headers(1, request('GET', path)), headers(3, request('GET', path)));
       return raw;
     }),
@@ -172,15 +172,19 @@ test('work in progress is not given up, and the last places are for probes and f
   t.is(await ask('127.0.1.3'), 200);
 });
 
-test('the watch that ends for another is of the address that has most', async (t) => {
-  const service = await keyedService(t, { UMPIRE_MAX_WATCHES: '4' });
+test('the watch that ends for another request is of the address that has most', async (t) => {
+  const service = await keyedService(t, { UMPIRE_MAX_REQUESTS: '16' });
   const neighbour = await openRawHttp2(service.port, {}, { localAddress: '127.0.0.2' });
   neighbour.send(watch(1));
   await neighbour.until(TYPE.data, 1);
   const raw = await openRawHttp2(service.port);
-  raw.send(streams(40, watch));
-  await raw.until(TYPE.data, 79);
-  await untilHeld(service, ({ watches, tally }) => watches === 4 && tally.watchesEnded.displaced === 37);
+  // The last two places are for those that have few.
+  raw.send(streams(13, watch));
+  await untilHeld(service, ({ watches }) => watches === 14);
+  await later(1100);
+  for (let stream = 27; stream < 40; stream += 2) raw.send(watch(stream));
+  await untilHeld(service, ({ watches, tally }) => watches <= 14 && tally.givenUp.displaced > 0);
+  t.is((await send(service.port, { path: '/health/live', localAddress: '127.0.0.3' })).status, 200);
   await later(300);
   t.false(neighbour.received.some(({ type, flags }) => type === TYPE.headers && (flags & FLAG.endStream) !== 0));
   neighbour.destroy();
