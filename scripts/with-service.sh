@@ -17,8 +17,7 @@ for limit in RATE CONCURRENCY; do
     if ! printenv "$name" >/dev/null; then export "$name=off"; fi
   done
 done
-for name in UMPIRE_CONNECTION_RATE UMPIRE_REQUEST_RATE UMPIRE_LOOKUP_RATE UMPIRE_RESET_RATE \
-  UMPIRE_BODIES_ANONYMOUS UMPIRE_BODIES_KEY UMPIRE_BODIES_ALL; do
+for name in UMPIRE_REQUEST_RATE UMPIRE_BODIES_ANONYMOUS UMPIRE_BODIES_KEY UMPIRE_BODIES_ALL; do
   if ! printenv "$name" >/dev/null; then export "$name=off"; fi
 done
 # The service has one model, unless others are asked for: requests would wait while an engine process loads another.

@@ -39,9 +39,7 @@ export async function checkThroughService(
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'umpire-bench-'));
   const stores = await createStores({ kind: 'sqlite', folder }, SILENT_LOG);
-  const off = Object.fromEntries(
-    ['REQUEST_RATE', 'CONNECTION_RATE', 'RATE_KEY'].map((name) => [`UMPIRE_${name}`, 'off']),
-  );
+  const off = Object.fromEntries(['REQUEST_RATE', 'RATE_KEY'].map((name) => [`UMPIRE_${name}`, 'off']));
   const config = readConfig({ PORT: '0', HOST: '127.0.0.1', UMPIRE_DATA_DIR: folder, UMPIRE_DRAIN_DELAY: '0', ...off });
   const shared: Engine = { ...engine, close: async () => {} };
   const app = await createApp(config, createLogger('silent', { write() {} }), { engine: shared });

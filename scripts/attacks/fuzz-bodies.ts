@@ -192,7 +192,7 @@ function protobufDifference(body: Buffer): string | undefined {
 
 const target = await startTarget(values.checkout, {
   ...Object.fromEntries(
-    ['RATE_ANONYMOUS', 'REQUEST_RATE', 'LOOKUP_RATE', 'RESET_RATE', 'CONNECTION_RATE']
+    ['RATE_ANONYMOUS', 'REQUEST_RATE']
       .concat(['ANONYMOUS', 'KEY', 'ALL'].map((kind) => `BODIES_${kind}`))
       .map((setting) => [`UMPIRE_${setting}`, 'off']),
   ),

@@ -124,11 +124,8 @@ if (make === undefined) {
 }
 
 const target = await startTarget(values.checkout, {
-  UMPIRE_CONNECTION_RATE: 'off',
   UMPIRE_RATE_ANONYMOUS: 'off',
   UMPIRE_REQUEST_RATE: 'off',
-  UMPIRE_LOOKUP_RATE: 'off',
-  UMPIRE_RESET_RATE: 'off',
   LOG_LEVEL: 'info',
 });
 const first = Number(values.seed);

@@ -111,8 +111,5 @@ export const NO_LIMITS = {
   UMPIRE_BODIES_ANONYMOUS: 'off',
   UMPIRE_BODIES_KEY: 'off',
   UMPIRE_BODIES_ALL: 'off',
-  UMPIRE_CONNECTION_RATE: 'off',
   UMPIRE_REQUEST_RATE: 'off',
-  UMPIRE_LOOKUP_RATE: 'off',
-  UMPIRE_RESET_RATE: 'off',
 } as const;

@@ -193,7 +193,8 @@ test('a call that has ended before its turn is answered', async (t) => {
 });
 
 test('each message of a reflection stream counts as a look-up', async (t) => {
-  const service = await scriptedService(t, { UMPIRE_REFLECTION: 'on', UMPIRE_LOOKUP_RATE: '1/m, burst 20' });
+  // A connection, a call and twenty look-ups.
+  const service = await scriptedService(t, { UMPIRE_REFLECTION: 'on', UMPIRE_REQUEST_RATE: '1/h, burst 1020' });
   const raw = await openRawHttp2(service.port, { 4: 0x7fffffff });
   const message = toBinary(
     ServerReflectionRequestSchema,
@@ -252,7 +253,10 @@ test('bytes of answers are counted for their key, in every protocol', async (t) 
 });
 
 test('what is refused before any limit of callers counts as a look-up', async (t) => {
-  const service = await scriptedService(t, { UMPIRE_LOOKUP_RATE: '1/m, burst 5' });
+  const service = await scriptedService(t, {
+    UMPIRE_REQUEST_RATE: '1/h, burst 299',
+    UMPIRE_TRUSTED_PROXIES: '127.0.0.1',
+  });
   for (const [index, call] of [
     { path: '/' },
     { path: '/none' },
@@ -260,8 +264,8 @@ test('what is refused before any limit of callers counts as a look-up', async (t
     { path: '/umpire.v1.None/Call', body: '{}' },
     { path: '/v1/catalogs', body: '{}' },
   ].entries()) {
-    // Each from an address of its own, which has looked up nothing before.
-    const own = { ...call, localAddress: `127.0.1.${index + 1}` };
+    // Each for an address of its own, which has looked up nothing before.
+    const own = { ...call, headers: { 'x-forwarded-for': `192.0.2.${index + 1}` } };
     const statuses = new Set<number>();
     for (let count = 0; count < 5; count += 1) statuses.add((await send(service.port, own)).status);
     t.false(statuses.has(429), JSON.stringify(call));

@@ -1,8 +1,9 @@
 /**
- * What each client address holds at the moment, and how fast it asks. An address that holds nothing and has not asked
- * recently has no account. What the bounds did is counted for all addresses together, and logged.
+ * What each client address holds at the moment, and how fast it asks: one rate, of which everything that it does takes
+ * as many requests as it costs. An address that holds nothing and has not asked recently has no account. What the
+ * bounds did is counted for all addresses together, and logged.
  */
-import { judgeRate, type Rate } from '../../domain/gcra.ts';
+import type { Rate } from '../../domain/gcra.ts';
 import type { Logger } from '../../logger.ts';
 import { Line } from '../http/turns.ts';
 
@@ -19,11 +20,8 @@ export class Account {
    */
   reserved = 0;
   unsettled = 0;
-  /**
-   * When its next connection, request, lookup and reset would be due, milliseconds on the clock of
-   * `performance.now()`: see `judgeRate`.
-   */
-  readonly due = { connection: 0, request: 0, lookup: 0, reset: 0 };
+  /** When it has its whole burst again, milliseconds on the clock of `performance.now()`. */
+  due = 0;
   /** When the address is served again. */
   blockedUntil = 0;
   /** What of its requests waits for a turn of the event loop. */
@@ -58,9 +56,7 @@ export class Accounts {
   forget(now: number): void {
     for (const account of this.#accounts.values()) {
       const { places, due, blockedUntil, keyedUntil } = account;
-      if (places > 0) continue;
-      if (Math.max(due.connection, due.request, due.lookup, due.reset, blockedUntil, keyedUntil) <= now)
-        this.#accounts.delete(account.address);
+      if (places === 0 && Math.max(due, blockedUntil, keyedUntil) <= now) this.#accounts.delete(account.address);
     }
   }
 
@@ -69,12 +65,37 @@ export class Accounts {
   }
 }
 
-/** Takes one from an address's rate. Returns false, and takes nothing, if it has none left. */
-export function take(account: Account, what: keyof Account['due'], rate: Rate | 'off', now: number): boolean {
-  if (rate === 'off') return true;
-  const verdict = judgeRate(rate, account.due[what], now);
-  if (verdict.kind === 'beyond') return false;
-  account.due[what] = verdict.tat;
+/** What counts for the rate of an address, in requests. */
+export const COSTS = {
+  /** A request, whatever it asks for. */
+  request: 1,
+  /** A request that is refused because there are too many, in place of `request`. */
+  refused: 0.5,
+  /** What no other limit counts, in addition to its request. */
+  lookup: 49,
+  /** Work for nothing, in addition to its request, which was taken back or is a look-up too many. */
+  waste: 4,
+  connection: 20,
+} as const;
+
+/** By which part of its burst an address may be beyond its rate before it is blocked. */
+const BEYOND = 1 / 4;
+
+/** Takes `cost` from an address's rate. Returns false, and takes nothing, if it has less left. */
+export function take(account: Account, cost: number, rate: Rate | 'off', now: number): boolean {
+  return rate === 'off' || count(account, cost, rate, rate.burst, now);
+}
+
+/** Counts what has happened, whether or not it is within the rate. Returns false if the address is to be blocked. */
+export function note(account: Account, cost: number, rate: Rate | 'off', now: number): boolean {
+  return rate === 'off' || count(account, cost, rate, rate.burst * (1 + BEYOND), now);
+}
+
+function count(account: Account, cost: number, { perSecond }: Rate, most: number, now: number): boolean {
+  const due = Math.max(account.due, now) + (cost / perSecond) * 1000;
+  // A rounding error of a nanosecond must not refuse the last request of a burst.
+  if (due - now > (most / perSecond) * 1000 + 1e-6) return false;
+  account.due = due;
   return true;
 }
 
@@ -121,8 +142,8 @@ function flat({ refused, evicted, givenUp, beyondRate, blocked }: HoldingTally):
 /** The counts, none at first. Each is kept by the code that does what is counted. */
 export class HoldingTally {
   /**
-   * Connections that were closed as they arrived: their address had too many, opened too many a second, or there was no
-   * other to close instead.
+   * Connections that were closed as they arrived: their address had too many, was beyond its rate, or there was no other
+   * to close instead.
    */
   readonly refused = { address: 0, rate: 0, full: 0 };
   /** Connections that were idle, or on which nothing moved, and were closed to make room. */
@@ -135,6 +156,6 @@ export class HoldingTally {
   beyondRate = 0;
   /** Requests that their callers took back. */
   resets = 0;
-  /** Times that an address was not served for some seconds because it took back, or sent, too many requests. */
+  /** Times that an address was not served for some seconds because it was too far beyond its rate. */
   blocked = 0;
 }

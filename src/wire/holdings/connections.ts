@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import { clientAddress, NO_PROXIES, type TrustedProxies } from '../../domain/client-address.ts';
 import { type HttpRequest, isHttp2 } from '../http/messages.ts';
 import { Line } from '../http/turns.ts';
-import { type Account, type Accounts, type HoldingTally, take } from './accounts.ts';
+import { type Account, type Accounts, COSTS, type HoldingTally, take } from './accounts.ts';
 import { type Connection, closeConnection, type OpenRequest } from './open-request.ts';
 import { Places } from './places.ts';
 import type { HoldingSettings } from './settings.ts';
@@ -181,8 +181,8 @@ export class Connections {
   /** Why a connection is refused; undefined if there is room for it. */
   #refusal(account: Account | undefined, now: number): keyof HoldingTally['refused'] | undefined {
     if (account !== undefined) {
-      const { connectionRate } = this.#options.settings;
-      if (account.blockedUntil > now || !take(account, 'connection', connectionRate, now)) return 'rate';
+      const { requestRate } = this.#options.settings;
+      if (account.blockedUntil > now || !take(account, COSTS.connection, requestRate, now)) return 'rate';
       if (!this.#places.hasOwn(account, now)) return 'address';
     }
     const has =

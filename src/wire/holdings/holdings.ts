@@ -11,7 +11,7 @@ import { retryAfterOf } from '../../engine/errors.ts';
 import type { Logger } from '../../logger.ts';
 import type { Exchange } from '../http/exchange.ts';
 import type { Line } from '../http/turns.ts';
-import { type Account, Accounts, createReports, HoldingTally, take } from './accounts.ts';
+import { type Account, Accounts, COSTS, createReports, HoldingTally, note, take } from './accounts.ts';
 import { Connections } from './connections.ts';
 import { type Connection, closeConnection, giveUp, OpenRequest, type RequestBounds, streamOf } from './open-request.ts';
 import { Places } from './places.ts';
@@ -21,7 +21,7 @@ import { type Look, type LookOptions, lookOver, MOST_TIME } from './unread.ts';
 
 /** Milliseconds between looks over what is held. */
 const LOOK_INTERVAL = 500;
-/** Milliseconds for which an address is not served after it took back, or sent, more requests than it may. */
+/** Milliseconds for which an address is not served after it went too far beyond its rate. */
 const BLOCK_TIME = 5000;
 /** Milliseconds that a request has to arrive, and its response to be read, before a newer one may take its place. */
 const LEAST_TIME = 1000;
@@ -142,7 +142,7 @@ export class Holdings {
     this.#refusals.give(account, request);
     this.#reservations.release(request);
     const { givenUp, endedAt } = exchange.record;
-    if (givenUp === undefined && wasTakenBack(exchange)) this.#noteReset(account, endedAt);
+    if (givenUp === undefined && wasTakenBack(exchange)) this.#noteReset(account, COSTS.waste, endedAt);
   }
 
   /** In which a request on a connection waits for its turn. */
@@ -152,7 +152,7 @@ export class Holdings {
 
   /** Notes a request that was taken back before it became an exchange, or a frame that only makes work. */
   reset(connection: Connection, headers: IncomingHttpHeaders = {}): void {
-    this.#noteReset(this.#accountOf(connection, headers), performance.now());
+    this.#noteReset(this.#accountOf(connection, headers), COSTS.request + COSTS.waste, performance.now());
   }
 
   /**
@@ -193,9 +193,9 @@ export class Holdings {
     const { account } = request;
     const { requestRate, unread } = this.#options.settings;
     const blocked = account.blockedUntil > now;
-    if (blocked || !take(account, 'request', requestRate, now)) {
+    if (blocked || !take(account, COSTS.request, requestRate, now)) {
       this.#tally.beyondRate += 1;
-      this.#noteWaste(account, now);
+      this.#note(account, COSTS.refused, now);
       return tooManyRequests(blocked ? account.blockedUntil - now : 0);
     }
     if (!this.#places.hasOwn(account, now))
@@ -212,24 +212,22 @@ export class Holdings {
     this.#tally.givenUp.displaced += 1;
   }
 
-  #meter({ account, exchange }: OpenRequest): void {
-    if (take(account, 'lookup', this.#options.settings.lookupRate, exchange.startedAt)) return;
-    this.#noteWaste(account, exchange.startedAt);
+  #meter({ account }: OpenRequest): void {
+    // A stream of reflection may have begun long ago.
+    const now = performance.now();
+    if (take(account, COSTS.lookup, this.#options.settings.requestRate, now)) return;
+    this.#note(account, COSTS.waste, now);
     throw tooManyRequests(0);
   }
 
-  #noteReset(account: Account, now: number): void {
+  #noteReset(account: Account, cost: number, now: number): void {
     this.#tally.resets += 1;
-    this.#noteWaste(account, now);
+    this.#note(account, cost, now);
   }
 
-  /** Counts wasted work: a request that was taken back, or refused because there were too many. */
-  #noteWaste(account: Account, now: number): void {
-    if (account.blockedUntil <= now && !take(account, 'reset', this.#options.settings.resetRate, now))
-      this.#block(account, now);
-  }
-
-  #block(account: Account, now: number): void {
+  /** Counts what is done already, and ends an address's connections for a while if that was far too much. */
+  #note(account: Account, cost: number, now: number): void {
+    if (account.blockedUntil > now || note(account, cost, this.#options.settings.requestRate, now)) return;
     account.blockedUntil = now + BLOCK_TIME;
     this.#tally.blocked += 1;
     for (const connection of [...this.connections.values()])

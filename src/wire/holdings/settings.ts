@@ -12,16 +12,10 @@ import { setting, type ValuesOf, whole } from '../../domain/settings.ts';
  */
 export interface HoldingSettings {
   readonly connections: Bound;
-  /** New connections of one address. */
-  readonly connectionRate: Rate | 'off';
   /** Requests that have begun and whose response has not left. */
   readonly requests: Bound;
-  /** Requests of one address, whatever they ask for, before anything else is looked at. */
+  /** What one address may do, in requests: see `COSTS`. */
   readonly requestRate: Rate | 'off';
-  /** Those requests that no other limit counts. */
-  readonly lookupRate: Rate | 'off';
-  /** Requests that one address takes back, or sends beyond its rate. */
-  readonly resetRate: Rate | 'off';
   /** Milliseconds after which a watch is ended, give or take a tenth. */
   readonly watchTime: number;
   /** Bytes of responses that wait to be read. */
@@ -40,8 +34,17 @@ export interface Bound {
 }
 
 const MIB = 1024 * 1024;
+/** The least burst of an address: a look-up with its request. */
+const LEAST_BURST = 50;
 /** The most that a bound may be. */
 const MOST = 1_000_000;
+
+/** Reads a rate in whose burst there is room for the dearest thing that is counted. */
+function parseRequestRate(text: string): ReturnType<typeof parseRate> {
+  const read = parseRate(text);
+  if (!('value' in read) || read.value === 'off' || read.value.burst >= LEAST_BURST) return read;
+  return { problem: `'${text}': burst must be at least ${LEAST_BURST}, which is what a look-up counts` };
+}
 
 /** The settings of these bounds, in the order of docs/settings.md. */
 export const HOLDING_SETTINGS = {
@@ -55,7 +58,6 @@ export const HOLDING_SETTINGS = {
     whole(1, MOST),
     'The same for one address. Connections of trusted proxies are not counted by address',
   ),
-  UMPIRE_CONNECTION_RATE: setting('100/s, burst 1000', parseRate, 'New connections from one address, or `off`'),
   UMPIRE_MAX_REQUESTS: setting(
     '8192',
     whole(1, MOST),
@@ -64,18 +66,8 @@ export const HOLDING_SETTINGS = {
   UMPIRE_REQUESTS_PER_ADDRESS: setting('1024', whole(1, MOST), 'The same for one address, with 429 in place of 503'),
   UMPIRE_REQUEST_RATE: setting(
     '5000/s, burst 20000',
-    parseRate,
-    'Requests of any kind from one address, with a key or without, or `off`',
-  ),
-  UMPIRE_LOOKUP_RATE: setting(
-    '100/s, burst 400',
-    parseRate,
-    'Requests from one address that no other limit counts (models, pages, unknown paths, missing keys, gRPC health, messages of reflection), or `off`',
-  ),
-  UMPIRE_RESET_RATE: setting(
-    '1000/s, burst 5000',
-    parseRate,
-    'Requests that one address cancels, or sends beyond its request rate. Above this, the address is not served for 5 seconds. Or `off`',
+    parseRequestRate,
+    'Requests of any kind from one address, with a key or without. A new connection counts as 20 of them, a cancelled request as 5, one that no other limit counts (models, pages, unknown paths, missing keys, gRPC health, messages of reflection) as 50, a refused one as half. An address that is beyond this by a quarter of the burst is not served for 5 seconds. Or `off`',
   ),
   UMPIRE_WATCH_TIME: setting(
     '600',
@@ -101,6 +93,9 @@ export const HOLDING_SETTINGS = {
 
 /** Settings that there were, with what replaces them. */
 export const REPLACED_SETTINGS: Readonly<Record<string, string>> = {
+  UMPIRE_CONNECTION_RATE: 'UMPIRE_REQUEST_RATE counts a new connection as 20 requests',
+  UMPIRE_LOOKUP_RATE: 'UMPIRE_REQUEST_RATE counts a request that no other limit counts as 50',
+  UMPIRE_RESET_RATE: 'UMPIRE_REQUEST_RATE counts a cancelled request as 5, and a refused one as half',
   UMPIRE_MAX_WATCHES: 'UMPIRE_MAX_REQUESTS counts watches, too',
   UMPIRE_WATCHES_PER_ADDRESS: 'UMPIRE_REQUESTS_PER_ADDRESS counts watches, too',
 };
@@ -109,11 +104,8 @@ export const REPLACED_SETTINGS: Readonly<Record<string, string>> = {
 export function holdingsOf(values: ValuesOf<typeof HOLDING_SETTINGS>): HoldingSettings {
   return {
     connections: { perAddress: values.UMPIRE_CONNECTIONS_PER_ADDRESS, total: values.UMPIRE_MAX_CONNECTIONS },
-    connectionRate: values.UMPIRE_CONNECTION_RATE,
     requests: { perAddress: values.UMPIRE_REQUESTS_PER_ADDRESS, total: values.UMPIRE_MAX_REQUESTS },
     requestRate: values.UMPIRE_REQUEST_RATE,
-    lookupRate: values.UMPIRE_LOOKUP_RATE,
-    resetRate: values.UMPIRE_RESET_RATE,
     watchTime: values.UMPIRE_WATCH_TIME,
     unread: { perAddress: values.UMPIRE_UNREAD_PER_ADDRESS, total: values.UMPIRE_MAX_UNREAD },
     writeTimeout: values.UMPIRE_WRITE_TIMEOUT,

@@ -141,7 +141,7 @@ function addHoldingMetrics(add: Add, { holdings, faults }: StateSources): void {
     add(name, help, () => each('reason', counts()), ['reason']);
   byReason(
     'umpire_connections_refused_total',
-    'New connections that were closed: address (it had too many), rate (too many a second), full (none was idle).',
+    'New connections that were closed: address (it had too many), rate (it was beyond its rate), full (none was idle).',
     () => Object.entries(holdings().tally.refused),
   );
   const evicted = 'Connections that were idle or did not move and were closed to make room for new ones.';

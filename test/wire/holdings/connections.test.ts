@@ -110,7 +110,7 @@ test('an idle HTTP/2 session that makes room is told so with a GOAWAY', async (t
 });
 
 test('connections that one address opens too fast are closed; another is served', async (t) => {
-  const service = await scriptedService(t, { UMPIRE_CONNECTION_RATE: '1/s, burst 10' });
+  const service = await scriptedService(t, { UMPIRE_REQUEST_RATE: '20/s, burst 210' });
   const sockets = await Promise.all(Array.from({ length: 30 }, () => keep(service.port)));
   const served = sockets.filter((socket) => socket !== undefined);
   t.true(served.length >= 10 && served.length < 15, `${served.length}`);

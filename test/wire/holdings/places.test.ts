@@ -66,7 +66,8 @@ for (const tls of [false, true]) {
 }
 
 test('refusals of every kind that nobody reads end their connection soon, answers do later', async (t) => {
-  const service = await keyedService(t, { UMPIRE_LOOKUP_RATE: '1/m, burst 1' });
+  // A connection, and one look-up.
+  const service = await keyedService(t, { UMPIRE_REQUEST_RATE: '1/h, burst 75' });
   const raws = await Promise.all(
     ['/none', '/v1/models', '/health/live'].map(async (path, index) => {
       const raw = await openRawHttp2(service.port, { 4: 0 }, { localAddress: `127.0.1.${index + 1}` });
