@@ -14,12 +14,8 @@ export class Account {
   places = 0;
   /** Bytes of its responses that wait to be read, as last measured. */
   unread = 0;
-  /**
-   * Bytes that are set aside for its responses that are yet to be made, and the part of them for responses whose size
-   * is not known yet.
-   */
+  /** Bytes that are set aside for its responses that are yet to be made. */
   reserved = 0;
-  unsettled = 0;
   /** When it has its whole burst again, milliseconds on the clock of `performance.now()`. */
   due = 0;
   /** When the address is served again. */

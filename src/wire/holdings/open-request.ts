@@ -55,12 +55,9 @@ export class OpenRequest implements Place {
   readonly account: Account;
   /** When a look first found its response written. */
   answeredAt: number | undefined;
-  /**
-   * Bytes that are set aside for its response until it is written, and the part of them that is set aside until its
-   * size is known.
-   */
+  /** Bytes that are set aside for its response until it is written, and whether its size is not known yet. */
   reserved = 0;
-  unsettled = 0;
+  unsettled = false;
   /** If its response is a stream that is meant to stay open: ends it in order, which is due at `until`. */
   watch: { readonly end: () => void; readonly until: number } | undefined;
   /** Ends the exchange, unless its response has done so. */

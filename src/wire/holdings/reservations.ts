@@ -1,8 +1,8 @@
 /**
  * Room for responses that are yet to be made, within the bounds of those that wait to be read. A response of unknown
  * size takes the room of the largest until its size is known, which is soon: a read of a store has a fraction of a
- * second. So a request that finds no room because of such responses waits for them, in order; one that finds none
- * because of responses whose size is known is refused at once.
+ * second; then it takes its own until it has left, or is measured with what waits to be read. So a request that finds no
+ * room because of such responses waits for them, in order; one that finds none because of what is not read is refused.
  */
 import { DomainError } from '../../domain/errors.ts';
 import type { Account } from './accounts.ts';
@@ -21,9 +21,8 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
   readonly #bound: Bound;
   /** Bytes of all that wait to be read, as last measured. */
   #unread = 0;
-  /** Bytes that are set aside, and the part of them for responses of unknown size. */
+  /** Bytes that are set aside. */
   #reserved = 0;
-  #unsettled = 0;
   /** The waiters of each account, in order. There are no more than requests, which are bounded. */
   readonly #waiting = new Map<Account, Map<OpenRequest, Waiter>>();
 
@@ -39,7 +38,7 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
     if (verdict instanceof DomainError) throw verdict;
     // A newcomer does not overtake those that wait already.
     if (verdict === 'room' && waiters === undefined) {
-      this.#change(request, bytes, bytes);
+      this.#give(request, bytes);
       return undefined;
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -52,8 +51,9 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
   /** See `Place`. */
   settle(request: OpenRequest, bytes: number): void {
     // The request was settled before, or its connection is gone and it has given back what it had.
-    if (request.unsettled === 0) return;
-    this.#change(request, bytes - request.unsettled, -request.unsettled);
+    if (!request.unsettled) return;
+    request.unsettled = false;
+    this.#change(request, bytes - request.reserved);
     this.#wake();
   }
 
@@ -65,7 +65,8 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
       waiters?.delete(request);
       waiter.reject(new DomainError('CANCELED', 'the caller left before there was room for its response'));
     }
-    this.#change(request, -request.reserved, -request.unsettled);
+    request.unsettled = false;
+    this.#change(request, -request.reserved);
     this.#wake();
   }
 
@@ -76,23 +77,24 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
     this.#wake();
   }
 
-  /** Whether there is room, or will be once sizes are known, or why not. */
+  /** Whether there is room, or may be once sizes are known and what has left is measured, or why not. */
   #judge(account: Account, bytes: number): 'room' | 'wait' | DomainError {
     const { perAddress, total } = this.#bound;
-    const own = account.unread + account.reserved + bytes;
-    const all = this.#unread + this.#reserved + bytes;
-    if (own - account.unsettled > perAddress) return tooMuchUnread();
-    if (all - this.#unsettled > total) return noRoom();
-    return own <= perAddress && all <= total ? 'room' : 'wait';
+    const [own, all] = [account.unread + bytes, this.#unread + bytes];
+    if (own > perAddress) return tooMuchUnread();
+    if (all > total) return noRoom();
+    return own + account.reserved <= perAddress && all + this.#reserved <= total ? 'room' : 'wait';
   }
 
-  #change(request: OpenRequest, bytes: number, unsettledBytes: number): void {
+  #give(request: OpenRequest, bytes: number): void {
+    request.unsettled = true;
+    this.#change(request, bytes);
+  }
+
+  #change(request: OpenRequest, bytes: number): void {
     request.reserved += bytes;
     request.account.reserved += bytes;
     this.#reserved += bytes;
-    request.unsettled += unsettledBytes;
-    request.account.unsettled += unsettledBytes;
-    this.#unsettled += unsettledBytes;
   }
 
   /**
@@ -115,7 +117,7 @@ export class Reservations implements Pick<RequestBounds, 'reserve' | 'settle'> {
       if (verdict instanceof DomainError) {
         reject(verdict);
       } else {
-        this.#change(request, bytes, bytes);
+        this.#give(request, bytes);
         resolve();
       }
     }

@@ -101,7 +101,7 @@ function lookAt(request: OpenRequest, now: number, { settings, mostTime, tally }
   }
   request.answeredAt ??= now;
   // The work for a request that was answered at its deadline may still be reading from a store.
-  request.reserved = request.unsettled;
+  if (!request.unsettled) request.reserved = 0;
   const since = now - request.answeredAt;
   const stalled = now - Math.max(request.answeredAt, connection.movedAt);
   const failed = exchange.record.fault !== undefined && !request.behind;

@@ -15,7 +15,7 @@ import { keyedService } from '../../support/keys.ts';
 
 const accounts = new Accounts();
 const requestOf = (address: string): OpenRequest =>
-  ({ account: accounts.of(address), reserved: 0, unsettled: 0 }) as unknown as OpenRequest;
+  ({ account: accounts.of(address), reserved: 0, unsettled: false }) as unknown as OpenRequest;
 const outcome = (room: Promise<void> | undefined): { state: 'room' | 'waits' | string } => {
   const seen: { state: string } = { state: room === undefined ? 'room' : 'waits' };
   room?.then(
@@ -55,11 +55,15 @@ test('who finds no room because of sizes that are not known waits, in order; sma
   t.is(accounts.of('in-order').reserved, 30);
 });
 
-test('who finds none because of answers that are known is refused, also after a wait', async (t) => {
+test('who finds none because of answers that are not read is refused, also after a wait', async (t) => {
   const reservations = new Reservations({ perAddress: 30, total: 100 });
   const requests = Array.from({ length: 5 }, () => requestOf('large'));
   const seen = requests.map((request) => outcome(reservations.reserve(request, 10)));
   for (const request of requests.slice(0, 3)) reservations.settle(request, 10);
+  await turn();
+  t.deepEqual([seen[3]?.state, seen[4]?.state], ['waits', 'waits']);
+  accounts.of('large').unread = 30;
+  reservations.measured({ unread: 30, reserved: 0 });
   await turn();
   t.deepEqual([seen[3]?.state, seen[4]?.state], ['CONCURRENCY_LIMIT_EXCEEDED', 'CONCURRENCY_LIMIT_EXCEEDED']);
   t.throws(() => reservations.reserve(requestOf('large'), 10), { instanceOf: DomainError });
@@ -78,7 +82,7 @@ test('the bound in all holds for many addresses; one that waits there holds up n
   for (const request of requests.slice(0, 5)) reservations.settle(request, 1);
   t.is((await states()).filter((state) => state === 'room').length, 9);
   // What is measured counts, too.
-  reservations.measured({ unread: 45, reserved: 45 });
+  reservations.measured({ unread: 45, reserved: 0 });
   for (const request of requests.slice(5, 9)) reservations.settle(request, 10);
   t.true((await states()).slice(9).every((state) => state === 'OVERLOADED'));
 });
@@ -97,7 +101,7 @@ test('one that leaves while it waits gives up its place', async (t) => {
     ['room', 'CANCELED', 'room'],
   );
   reservations.release(third);
-  t.deepEqual([accounts.of('leaves').reserved, accounts.of('leaves').unsettled], [0, 0]);
+  t.is(accounts.of('leaves').reserved, 0);
 });
 
 test('two hundred reads of small catalogs at one time from one address are answered, over gRPC and REST', async (t) => {
@@ -126,7 +130,7 @@ test('two hundred reads of small catalogs at one time from one address are answe
   await untilHeld(service, ({ requests }) => requests === 0);
 });
 
-test('of as many reads of large ones no more are made than may wait to be read, and the others are told', async (t) => {
+test('of as many reads of large ones no more are made at a time than may wait to be read; others wait, or are told', async (t) => {
   const service = await keyedService(t, { UMPIRE_UNREAD_PER_ADDRESS: '8' });
   const authorization = `Bearer ${service.key}`;
   const choices = Array.from({ length: 300 }, (_, index) => `${index}${'x'.repeat(3400)}`);
@@ -145,7 +149,6 @@ test('of as many reads of large ones no more are made than may wait to be read, 
   );
   clearInterval(watch);
   const refused = calls.filter(({ error }) => error !== undefined);
-  t.true(refused.length >= 50, `${refused.length}`);
   t.true(calls.length - refused.length >= 7, `${refused.length}`);
   for (const { error, trailers } of refused) {
     t.is(error?.code, 8);
