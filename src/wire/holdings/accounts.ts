@@ -138,8 +138,8 @@ function flat({ refused, evicted, givenUp, beyondRate, blocked }: HoldingTally):
 /** The counts, none at first. Each is kept by the code that does what is counted. */
 export class HoldingTally {
   /**
-   * Connections that were closed as they arrived: their address had too many, was beyond its rate, or there was no other
-   * to close instead.
+   * Connections that were closed as they arrived: their address had too many, was beyond its rate, or there was no
+   * other to close instead.
    */
   readonly refused = { address: 0, rate: 0, full: 0 };
   /** Connections that were idle, or on which nothing moved, and were closed to make room. */
