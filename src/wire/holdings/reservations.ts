@@ -1,8 +1,9 @@
 /**
  * Room for responses that are yet to be made, within the bounds of those that wait to be read. A response of unknown
  * size takes the room of the largest until its size is known, which is soon: a read of a store has a fraction of a
- * second; then it takes its own until it has left, or is measured with what waits to be read. So a request that finds no
- * room because of such responses waits for them, in order; one that finds none because of what is not read is refused.
+ * second; then it takes its own until it has left, or is measured with what waits to be read. So a request that finds
+ * no room because of such responses waits for them, in order; one that finds none because of what is not read is
+ * refused.
  */
 import { DomainError } from '../../domain/errors.ts';
 import type { Account } from './accounts.ts';

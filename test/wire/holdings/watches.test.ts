@@ -1,6 +1,6 @@
 /**
- * `Health.Watch` is bounded in time, and as requests are for an address and in all; the oldest watch makes room, and its
- * stream ends in order. A request that is never answered, whatever it waits for, is given up in the end with its
+ * `Health.Watch` is bounded in time, and as requests are for an address and in all; the oldest watch makes room, and
+ * its stream ends in order. A request that is never answered, whatever it waits for, is given up in the end with its
  * connection.
  */
 
