@@ -69,8 +69,8 @@ export const COSTS = {
   refused: 0.5,
   /** What no other limit counts, in addition to its request. */
   lookup: 49,
-  /** Work for nothing, in addition to its request, which was taken back or is a look-up too many. */
-  waste: 4,
+  /** A request that was taken back, in addition to it. */
+  reset: 4,
   connection: 20,
 } as const;
 

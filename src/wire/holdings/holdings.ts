@@ -142,7 +142,7 @@ export class Holdings {
     this.#refusals.give(account, request);
     this.#reservations.release(request);
     const { givenUp, endedAt } = exchange.record;
-    if (givenUp === undefined && wasTakenBack(exchange)) this.#noteReset(account, COSTS.waste, endedAt);
+    if (givenUp === undefined && wasTakenBack(exchange)) this.#noteReset(account, COSTS.reset, endedAt);
   }
 
   /** In which a request on a connection waits for its turn. */
@@ -152,7 +152,7 @@ export class Holdings {
 
   /** Notes a request that was taken back before it became an exchange, or a frame that only makes work. */
   reset(connection: Connection, headers: IncomingHttpHeaders = {}): void {
-    this.#noteReset(this.#accountOf(connection, headers), COSTS.request + COSTS.waste, performance.now());
+    this.#noteReset(this.#accountOf(connection, headers), COSTS.request + COSTS.reset, performance.now());
   }
 
   /**
@@ -215,9 +215,7 @@ export class Holdings {
   #meter({ account }: OpenRequest): void {
     // A stream of reflection may have begun long ago.
     const now = performance.now();
-    if (take(account, COSTS.lookup, this.#options.settings.requestRate, now)) return;
-    this.#note(account, COSTS.waste, now);
-    throw tooManyRequests(0);
+    if (!take(account, COSTS.lookup, this.#options.settings.requestRate, now)) throw tooManyRequests(0);
   }
 
   #noteReset(account: Account, cost: number, now: number): void {
