@@ -133,7 +133,8 @@ for (const engines of [1, 2]) {
   test.serial(`a model that comes is loaded beside: ${engines} engine(s) decide meanwhile`, async (t) => {
     const modelsDir = await modelsFolder(t, TINY);
     const engine = await startEngine(t, { modelsDir, engines });
-    await eventually(() => enginesOf().length === engines);
+    // An engine that is still beginning would load the new model itself, and nothing would take its place.
+    await eventually(() => engine.stats().engines.length === engines);
     const deciding = keepDeciding(t, engine, requestsByName(engine, 'tiny'));
     let most = 0;
     let before = 0;
