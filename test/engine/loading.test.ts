@@ -70,17 +70,19 @@ test.serial('a model that was too slow once is measured again before ready is sa
   const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
   await writePackage(modelsDir, { manifest: { limits } });
   await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(6), manifest: { limits } });
-  // The lesser of two, since a machine that is busy for a moment makes the model look slow.
   const worst = async (): Promise<number> => {
     const checked = await checkPackage({ modelsDir, logger: SILENT }, 'zz', 'r1');
     return checked.kind === 'sound' ? checked.speed.worst : Number.NaN;
   };
-  const deadline = Math.min(await worst(), await worst()) / 1.4;
-  const engine = await startEngine(t, { modelsDir, largestRequestMs: deadline, modelRetryMs: 50 }, 'started');
-  await eventually(() => engine.ready());
-  const failures = engine.log.filter(({ message }) => message === 'a model cannot be served');
-  t.true(failures.length >= 3, `${failures.length}`);
-  t.is(statusOf(engine, 'tiny@r1'), 'ready');
+  // How slow the model looks depends on what else the machine does just then, so what it should be is tried a few times.
+  for (let tries = 5; tries > 0; tries--) {
+    const largestRequestMs = Math.min(await worst(), await worst()) / 1.4;
+    const engine = await startEngine(t, { modelsDir, largestRequestMs, modelRetryMs: 50 }, 'started');
+    await eventually(() => engine.ready());
+    t.is(statusOf(engine, 'tiny@r1'), 'ready');
+    if (failuresOf(engine, 'zz@r1') >= 3) return;
+  }
+  t.fail('it was never measured three times');
 });
 
 test.serial(
