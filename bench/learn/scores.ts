@@ -34,8 +34,9 @@ export async function scoresOf(
       const deadline = performance.now() + PATIENCE_MS;
       const terms = { signal: AbortSignal.timeout(PATIENCE_MS), deadline, tenant: 'bench', keyed: true };
       const outcome = await engine.score({ model, revision, input, instruction, choices, vector: true }, terms);
-      if (outcome.kind !== 'scored' || outcome.vector === undefined) throw new Error(`a text ended as ${outcome.kind}`);
-      const { probabilities, vector } = outcome;
+      if (outcome.kind !== 'scored') throw new Error(`a text ended as ${outcome.kind}`);
+      // A chat model has none, and can only teach.
+      const { probabilities, vector = new Float32Array() } = outcome;
       scored[place] = { probabilities, vector, label: labels[place] as number };
     }
   };

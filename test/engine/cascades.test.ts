@@ -81,7 +81,7 @@ test('the first step that is sure answers, bit for bit as it does alone; joined,
 });
 
 test('deadline, cancellation and release hold over all steps', async (t) => {
-  const slow = { id: 'slow', graph: slowEncoderGraph(80), options: { joint_weight: 0 } };
+  const slow = { id: 'slow', graph: slowEncoderGraph(40), options: { joint_weight: 0 } };
   const modelsDir = await modelsFolder(t, TINY, {
     ...slow,
     manifest: { limits: { input_tokens: 40, candidate_tokens: 12, choices: 30 } },
@@ -97,11 +97,11 @@ test('deadline, cancellation and release hold over all steps', async (t) => {
   let released = 0;
   const counted = (more: Parameters<typeof terms>[0]) => terms({ ...more, released: () => released++ });
   const choices = Array.from({ length: 30 }, (_, i) => `c${i}`);
-  await t.throwsAsync(engine.score(job({ model: 'cascade', choices }), counted({ within: 600 })), {
+  await t.throwsAsync(engine.score(job({ model: 'cascade', choices }), counted({ within: 300 })), {
     instanceOf: DeadlineTooShort,
   });
   t.is(released, 1);
-  const found = await engine.score(job({ model: 'lenient', choices }), counted({ within: 600 }));
+  const found = await engine.score(job({ model: 'lenient', choices }), counted({ within: 300 }));
   t.like(found, { kind: 'scored', step: { model: 'tiny@r1', away: ['slow@r1'] } });
   await eventually(() => released === 2);
   const leaving = new AbortController();
@@ -112,7 +112,7 @@ test('deadline, cancellation and release hold over all steps', async (t) => {
 });
 
 test('a step that is reached more often than its package says is soon counted as often', async (t) => {
-  const slow = { id: 'slow', graph: slowEncoderGraph(30), options: { joint_weight: 0 } };
+  const slow = { id: 'slow', graph: slowEncoderGraph(8), options: { joint_weight: 0 } };
   const modelsDir = await modelsFolder(t, TINY, slow);
   const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 });
   const [first, last] = [{ model: 'tiny', sure: 1 }, { model: 'slow' }];

@@ -40,7 +40,7 @@ test.serial(
       t,
       TINY,
       { id: 'unfit', graph: Buffer.from('this is no graph') },
-      { id: 'zz', ...slowToLoad(15) },
+      { id: 'zz', ...slowToLoad(8) },
     );
     const engine = await startEngine(t, { modelsDir, engines: 2, modelRetryMs: 60_000 }, 'started');
     const began = performance.now();
@@ -56,7 +56,7 @@ test.serial(
 );
 
 test.serial('a start decides with the models that it has while it loads the others', async (t) => {
-  const slow = slowToLoad(15);
+  const slow = slowToLoad(8);
   const modelsDir = await modelsFolder(t, TINY, { id: 'yy', ...slow }, { id: 'zz', ...slow });
   const engine = await startEngine(t, { modelsDir, engines: 1 }, 'started');
   await eventually(() => statusOf(engine, 'tiny@r1') === 'ready');
@@ -69,7 +69,7 @@ test.serial('a model that was too slow once is measured again before ready is sa
   const modelsDir = await modelsFolder(t);
   const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
   await writePackage(modelsDir, { manifest: { limits } });
-  await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(6), manifest: { limits } });
+  await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(3), manifest: { limits } });
   const worst = async (): Promise<number> => {
     const checked = await checkPackage({ modelsDir, logger: SILENT }, 'zz', 'r1');
     return checked.kind === 'sound' ? checked.speed.worst : Number.NaN;
@@ -91,7 +91,7 @@ test.serial(
     const modelsDir = await modelsFolder(t);
     const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
     await writePackage(modelsDir, { manifest: { limits } });
-    await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(10), manifest: { limits } });
+    await writePackage(modelsDir, { id: 'zz', graph: slowEncoderGraph(6), manifest: { limits } });
     const engine = await startEngine(t, { modelsDir, largestRequestMs: 8, modelRetryMs: 50 }, 'started');
     const failures = () => failuresOf(engine, 'zz@r1');
     await eventually(() => engine.ready());
@@ -110,7 +110,7 @@ for (const place of ['at the start', 'beside an engine that serves']) {
     const modelsDir = await modelsFolder(t);
     const limits = { input_tokens: 40, candidate_tokens: 12, choices: 2 };
     const writeBoth = async (folder: string): Promise<void> => {
-      await writePackage(folder, { id: 'aa', graph: slowEncoderGraph(10), manifest: { limits } });
+      await writePackage(folder, { id: 'aa', graph: slowEncoderGraph(6), manifest: { limits } });
       await writePackage(folder, { id: 'zz', manifest: { limits } });
     };
     if (place === 'at the start') await writeBoth(modelsDir);
@@ -155,7 +155,7 @@ for (const engines of [1, 2]) {
     };
     const looking = setTimeout(look, 50);
     t.teardown(() => clearTimeout(looking));
-    const staging = await modelsFolder(t, { id: 'zz', ...slowToLoad(15) });
+    const staging = await modelsFolder(t, { id: 'zz', ...slowToLoad(12) });
     await rename(join(staging, 'zz'), join(modelsDir, 'zz'));
     await eventually(() => {
       t.true(engine.ready());
@@ -194,7 +194,7 @@ test.serial('a new revision never takes its model down: a sound, a slow and brok
   await moveIn('r2', {});
   await eventually(() => defaultOf(engine, 'tiny') === 'r2');
 
-  await moveIn('r3', slowToLoad(10));
+  await moveIn('r3', slowToLoad(6));
   await eventually(() => statusOf(engine, 'tiny@r3') === 'unavailable');
   t.is(defaultOf(engine, 'tiny'), 'r2', 'until the new one has made its canary decision');
   await eventually(() => defaultOf(engine, 'tiny') === 'r3');
@@ -219,7 +219,7 @@ test.serial('an engine that ends while it loads beside takes nothing with it, an
   const engine = await startEngine(t, { modelsDir, modelRetryMs: 200 });
   const before = enginesOf();
   const deciding = keepDeciding(t, engine, requestsByName(engine, 'tiny'));
-  await writePackage(modelsDir, { id: 'zz', ...slowToLoad(10) });
+  await writePackage(modelsDir, { id: 'zz', ...slowToLoad(8) });
   const beside = () => enginesOf().filter((pid) => !before.includes(pid));
   for (let deaths = 0; deaths < 2; deaths++) {
     await eventually(() => beside().length === 1);

@@ -164,7 +164,7 @@ export async function checkPackage(
   });
   const began = performance.now();
   const timer = setTimeout(
-    () => engine.kill({ cause: 'stuck', reason: 'killed: it did not finish in time' }),
+    () => engine.kill({ cause: 'stuck', reason: `killed: it did not finish in ${LOAD_STUCK_AFTER / 1000} s` }),
     LOAD_STUCK_AFTER,
   );
   const outcome = await engine.load(createRevision(found, 1));
@@ -174,7 +174,10 @@ export async function checkPackage(
   engine.dismiss();
   await engine.ended;
 
-  if (outcome.kind === 'gone') return { kind: 'broken', problems: [`the process that loaded it ${reason}`] };
+  if (outcome.kind === 'gone') {
+    const hint = remote ? '; with lower limits a server has less to read' : '';
+    return { kind: 'broken', problems: [`the process that loaded it ${reason}${hint}`] };
+  }
   if (outcome.kind === 'failed' && outcome.away === true) return { kind: 'server_away', problems: outcome.problems };
   if (outcome.kind === 'failed')
     return { kind: 'broken', problems: outcome.problems, ...(outcome.excess !== undefined && { tooLarge: true }) };
