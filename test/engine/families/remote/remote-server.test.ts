@@ -4,6 +4,7 @@
  */
 import { copyFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { create } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import test from 'ava';
@@ -16,14 +17,14 @@ import { failureOf as httpFailureOf } from '../../../../src/engine/families/remo
 import { RemoteServer } from '../../../../src/engine/families/remote/remote-server.ts';
 import { readCredentials } from '../../../../src/engine/families/remote/server-options.ts';
 import { makeCertificate } from '../../../support/certificates.ts';
-import { job, startEngine, terms } from '../../support/engine.ts';
+import { eventually, job, startEngine, terms } from '../../support/engine.ts';
 import { startInferenceServer } from '../../support/inference-server.ts';
 import { encoderGraph, modelsFolder } from '../../support/packages.ts';
 import { writeInferencePackage } from '../../support/remote-packages.ts';
 
 /** A server that serves; it is told of each problem with it. */
-async function serving(unready: (problem: string) => void = () => {}) {
-  const connection = { readinessProblem: async () => undefined, close() {} };
+async function serving(unready: (problem: string) => void = () => {}, isSilent = () => false) {
+  const connection = { readinessProblem: async () => (isSilent() ? 'silent' : undefined), close() {} };
   const bounds = { requests: 8, bytes: 1024, timeoutMs: 1000 };
   const open = async () => connection;
   const server = new RemoteServer({ open, bounds, unready: ([problem = '']) => unready(problem) });
@@ -82,6 +83,34 @@ test('a decision between failures, or time that was too short, keeps a server fi
       { name: 'JobStopped' },
     );
   }
+  server.close();
+});
+
+test('a server that says nothing while it works is fit for twice the time of its longest call', async (t) => {
+  const began = performance.now();
+  let isSilent = false;
+  let unfitAfter = 0;
+  const server = await serving(
+    () => {
+      unfitAfter = performance.now() - began;
+    },
+    () => isSilent,
+  );
+  const call = (milliseconds: number) =>
+    server.call({ rows: 1, bytes: 1 }, server.callOf(unhindered), () => sleep(milliseconds));
+  await call(1200);
+  isSilent = true;
+  await call(1500);
+  t.is(unfitAfter, 0);
+  const hanging = new AbortController();
+  const hangs = server
+    .call({ rows: 1, bytes: 1 }, server.callOf(unhindered), () => sleep(20_000, undefined, hanging))
+    .catch(() => {});
+  await eventually(() => unfitAfter > 0);
+  t.true(unfitAfter > 1200 + 1500 + 2 * 1500, `${unfitAfter}`);
+  t.true(unfitAfter < 20_000, `${unfitAfter}`);
+  hanging.abort();
+  await hangs;
   server.close();
 });
 
