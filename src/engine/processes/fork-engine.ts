@@ -43,12 +43,7 @@ export function forkEngine(name: string, settings: EngineSettings): ChildProcess
   const child = fork(workerEntry, [String(choiceCacheBytes), String(priority), name, cacheDir], {
     serialization: 'advanced',
     // Not the parent's own arguments: a debugger's port or a test runner's loader is not for the engines.
-    execArgv: [
-      `--max-old-space-size=${heap}`,
-      '--max-semi-space-size=4',
-      '--expose-gc',
-      '--disable-warning=ExperimentalWarning',
-    ],
+    execArgv: [`--max-old-space-size=${heap}`, '--max-semi-space-size=4', '--disable-warning=ExperimentalWarning'],
     env: {
       ...(cacheDir === '' ? {} : { NODE_COMPILE_CACHE: join(cacheDir, 'code') }),
       ...Object.fromEntries(
