@@ -15,7 +15,7 @@ import { callGrpc, openGrpc } from './support/grpc.ts';
 import { DECIDE, decide, openSession, send, sendH2 } from './support/http.ts';
 import { lightModel } from './support/light-model.ts';
 import { listen } from './support/listening.ts';
-import { modelsDir } from './support/models-dir.ts';
+import { cachedDataDir, modelsDir } from './support/models-dir.ts';
 import { outputOf } from './support/output.ts';
 import { until } from './support/redis.ts';
 import { startServer } from './support/server-process.ts';
@@ -85,7 +85,7 @@ test('a folder for the store that cannot be one: said in a line, without a stack
 test('a fault that nothing caught: what was accepted is answered, the metric has the reason, then the status is 70', async (t) => {
   const server = await startServer(
     {
-      UMPIRE_DATA_DIR: temporaryFolder(),
+      UMPIRE_DATA_DIR: cachedDataDir(),
       UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
       UMPIRE_DRAIN_DELAY: '1',
       UMPIRE_METRICS_PORT: '0',
@@ -114,7 +114,7 @@ test('a fault that nothing caught: what was accepted is answered, the metric has
 
 test('SIGTERM: what was asked is answered, then the status is 0', async (t) => {
   const server = await startServer({
-    UMPIRE_DATA_DIR: temporaryFolder(),
+    UMPIRE_DATA_DIR: cachedDataDir(),
     UMPIRE_MODELS_DIR: modelsDir('minilm-l6'),
     UMPIRE_DRAIN_DELAY: '0.3',
   });

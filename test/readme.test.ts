@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { ERROR_TABLE } from '../src/domain/errors.ts';
 import { listPackages } from '../src/engine/package-tools/check.ts';
+import { cachedDataDir } from './support/models-dir.ts';
 import { newUserEnv } from './support/new-user.ts';
 import { blocksOf, pagesOf, ROOT, textOf } from './support/pages.ts';
 import { freePort, until } from './support/redis.ts';
@@ -28,7 +29,7 @@ test('every command runs, in the order of the page, on what the quick start serv
   const port = await freePort();
   const env = newUserEnv({
     PORT: String(port),
-    UMPIRE_DATA_DIR: temporaryFolder(),
+    UMPIRE_DATA_DIR: cachedDataDir(),
     UMPIRE_ENGINES: '1',
     UMPIRE_DRAIN_DELAY: '0',
   });

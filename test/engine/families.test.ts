@@ -7,8 +7,9 @@ import type { Engine, JobTerms, ScoreJob } from '../../src/engine/engine.ts';
 import { fillTemplate } from '../../src/engine/families/nli-cross-encoder.ts';
 import { WorkInFlight } from '../../src/engine/processes/work-in-flight.ts';
 import { applyTemperature } from '../../src/engine/tempered.ts';
+import { ENGINE_CACHE, modelsDir } from '../support/models-dir.ts';
 import { random as repeating } from '../support/random.ts';
-import { eventually, job, probabilitiesOf, shippedModels, startEngine, terms } from './support/engine.ts';
+import { eventually, job, probabilitiesOf, startEngine, terms } from './support/engine.ts';
 import { encoderGraph, modelsFolder, TINY, tokenId, writePackage } from './support/packages.ts';
 import { NLI } from './support/remote-packages.ts';
 
@@ -168,7 +169,7 @@ test.serial('200 guesses at the choices of a private catalog find none, however 
 });
 
 test.serial('a question of an owner is new to everybody else', async (t) => {
-  const engine = await startEngine(t, { modelsDir: shippedModels, models: ['umpire-mini'] });
+  const engine = await startEngine(t, { modelsDir: modelsDir('umpire-mini'), cacheDir: ENGINE_CACHE });
   const question = job({
     model: 'umpire-mini',
     revision: 'r10',

@@ -2,7 +2,7 @@
  * Replicas of one service: whole servers, each on an address of its own, so that one which starts again
  * finds its port free.
  */
-import { modelsDir } from './models-dir.ts';
+import { lightModel } from './light-model.ts';
 import { freePort } from './redis.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
 
@@ -28,12 +28,12 @@ const LOCAL_PLACES: readonly ReplicaPlace[] = ['127.0.0.11', '127.0.0.12', '127.
   host,
 }));
 
-/** Starts one at each place, with one engine and one model each. Resolves once all are ready. */
+/** Starts one at each place, with one engine and the light model each. Resolves once all are ready. */
 export async function startReplicas(
   env: Record<string, string>,
   places: readonly ReplicaPlace[] = LOCAL_PLACES,
 ): Promise<readonly Replica[]> {
-  const models = modelsDir('minilm-l6');
+  const models = lightModel();
   return Promise.all(
     places.map(async ({ host, within }) => {
       const port = await freePort();

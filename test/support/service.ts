@@ -1,5 +1,4 @@
 /** A whole service for tests: the real engine, the embedded store in a folder of its own, a free port. */
-import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { type App, createApp, type Overrides } from '../../src/app.ts';
 import { readConfig } from '../../src/config.ts';
@@ -7,6 +6,7 @@ import { createLogger } from '../../src/logger.ts';
 import { NO_LIMITS } from '../../src/mock/start-mock.ts';
 import { CALM_VITALS } from '../../src/wire/watchdog.ts';
 import { lightModel } from './light-model.ts';
+import { ENGINE_CACHE } from './models-dir.ts';
 import { createScriptedEngine, type ScriptedEngine } from './scripted-engine.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -38,8 +38,7 @@ export async function startService(env: Record<string, string> = {}, overrides: 
   });
   const log: Record<string, unknown>[] = [];
   const logger = createLogger(config.logLevel, { write: (line) => log.push(JSON.parse(line)) });
-  // What engines keep is the same for every folder of data: computed once, it spares each later service seconds.
-  const shared = { ...config, cacheDir: CACHE };
+  const shared = { ...config, cacheDir: ENGINE_CACHE };
   const app = await withEnvironment(env, () => createApp(shared, logger, { vitals: CALM_VITALS, ...overrides }));
   const port = await app.start();
   await untilReady(app, log);
@@ -51,8 +50,6 @@ export async function startService(env: Record<string, string> = {}, overrides: 
     stop: () => app.stop(),
   };
 }
-
-const CACHE = fileURLToPath(new URL('../../node_modules/.cache/engines', import.meta.url));
 
 let starting: Promise<unknown> = Promise.resolve();
 

@@ -4,7 +4,7 @@ import type { ExecutionContext } from 'ava';
 import { createEngine } from '../../../src/engine/create-engine.ts';
 import type { Engine, JobTerms, ScoreJob, ScoreOutcome } from '../../../src/engine/engine.ts';
 import type { EngineLogger, EngineOptions } from '../../../src/engine/options.ts';
-import { modelsDir } from '../../support/models-dir.ts';
+import { ENGINE_CACHE, modelsDir } from '../../support/models-dir.ts';
 
 /** The packages that the service ships with. */
 export const shippedModels = fileURLToPath(new URL('../../../models', import.meta.url));
@@ -26,7 +26,8 @@ export const SILENT: EngineLogger = { debug: ignore, info: ignore, warn: ignore,
 
 /** An engine with some of the packages that are shipped, all of which are ready; whoever starts it closes it. */
 export async function startShipped(...ids: readonly string[]): Promise<Engine> {
-  const engine = await createEngine({ modelsDir: modelsDir(...ids), engines: 1, niceness: 0, logger: SILENT });
+  const shared = { modelsDir: modelsDir(...ids), cacheDir: ENGINE_CACHE };
+  const engine = await createEngine({ ...shared, engines: 1, niceness: 0, logger: SILENT });
   await eventually(() => engine.ready() && engine.models().every(({ status }) => status === 'ready'), 120_000);
   return engine;
 }

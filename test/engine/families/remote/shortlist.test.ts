@@ -5,6 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { choicesProblem, readShortlist } from '../../../../src/engine/families/remote/shortlist.ts';
 import { jobCost } from '../../../../src/engine/job-cost.ts';
 import { Checker } from '../../../../src/engine/packages/manifest.ts';
+import { ENGINE_CACHE } from '../../../support/models-dir.ts';
 import { eventually, job, shippedModels, startEngine, type TestEngine, terms } from '../../support/engine.ts';
 import { type InferenceServer, startInferenceServer } from '../../support/inference-server.ts';
 import { encoderGraph, modelsFolder, slowEncoderGraph, tokenId, writePackage } from '../../support/packages.ts';
@@ -204,7 +205,10 @@ test.serial('a model that is shipped picks for the server', async (t) => {
     },
     manifest: { limits: { input_tokens: 60, candidate_tokens: 40, choices: 300 } },
   });
-  const scene = { engine: await startEngine(t, { modelsDir, largestRequestMs: 600_000 }), server };
+  const scene = {
+    engine: await startEngine(t, { modelsDir, cacheDir: ENGINE_CACHE, largestRequestMs: 600_000 }),
+    server,
+  };
   const things = ['card', 'loan', 'transfer', 'refund', 'password', 'address', 'cheque', 'fee', 'limit', 'currency'];
   const choices = things.flatMap((thing) =>
     ['lost', 'late', 'new', 'blocked', 'wrong', 'foreign'].map((how) => `${how} ${thing}`),
