@@ -26,7 +26,7 @@ export function keepDeciding(t: ExecutionContext<unknown>, engine: TestEngine, r
     revisions.add(asked.revision);
     made++;
   };
-  const calling = keepCalling([{ name: 'decisions', callers: 3, pause: 1, call }]);
+  const calling = keepCalling([{ name: 'decisions', callers: 3, pause: 5, call }]);
   const stop = async (): Promise<Readonly<Record<string, number>>> => (await calling.stop())[0]?.faults ?? {};
   t.teardown(stop);
   return { revisions, answers, made: () => made, stop };

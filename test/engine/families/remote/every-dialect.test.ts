@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import type { ScoreOutcome } from '../../../../src/engine/engine.ts';
 import { JobCanceled, JobDeadlinePassed, ModelUnavailable } from '../../../../src/engine/errors.ts';
-import { eventually, job, probabilitiesOf, terms } from '../../support/engine.ts';
-import { writePackage } from '../../support/packages.ts';
+import { eventually, job, probabilitiesOf, startEngine, terms } from '../../support/engine.ts';
+import { modelsFolder, writePackage } from '../../support/packages.ts';
 import { DIALECT_CASES, type DialectCase, type DialectServer, reply } from '../../support/remote-dialects.ts';
-import { problemsIn, type RemoteScene, startSceneWith } from '../../support/remote-packages.ts';
+import { problemsIn, type RemoteScene, writeRemotePackage } from '../../support/remote-packages.ts';
 
 const request = job({ model: 'remote', input: 'abz', choices: ['a', 'bz', 'zz'] });
 const TOKEN = 'token-of-a-test';
@@ -22,59 +22,62 @@ async function startScene(
 ): Promise<RemoteScene<DialectServer>> {
   const server = await start(t);
   server.behaviour.token = TOKEN;
+  const modelsDir = await modelsFolder(t);
   const source = { manifest, options: { ...options, ...change, server: { token_file: 'token' } } };
-  const scene = await startSceneWith(t, server, source, 'started');
-  await writeFile(join(scene.folder, 'token'), TOKEN);
-  await eventually(() => scene.status() === 'ready');
-  return scene;
+  const folder = await writeRemotePackage(modelsDir, server.address, source);
+  await writeFile(join(folder, 'token'), TOKEN);
+  const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 });
+  return { engine, server, modelsDir, folder, status: () => engine.models()[0]?.status };
 }
 
 const decide = async ({ engine }: Pick<RemoteScene, 'engine'>): Promise<Readonly<Record<string, number>>> =>
   probabilitiesOf(request, await engine.score(request, terms()));
 const behave = ({ behaviour }: DialectServer, change: object): unknown => Object.assign(behaviour, change);
 
+// What is tried with one engine after the other is a test: each start of the two processes costs more than the trial.
 // Tests that mostly wait run side by side, after the others.
 for (const [name, dialect] of Object.entries(DIALECT_CASES)) {
-  test.serial(`${name}: batches keep to the bound, and the same decision makes the same requests`, async (t) => {
-    const scene = await startScene(t, dialect);
-    const { engine, server } = scene;
-    const many = job({ model: 'remote', input: 'abz', choices: Array.from({ length: 60 }, (_, i) => `z${i}`) });
-    const ask = async (): Promise<readonly [Readonly<Record<string, number>>, readonly string[]]> => {
-      const from = server.requests.length;
-      const found = probabilitiesOf(many, await engine.score(many, terms()));
-      const made = server.requests.slice(from);
-      t.true(made.every(({ rows }) => rows <= dialect.rows));
-      return [found, made.map(({ digest }) => digest).sort()];
-    };
-    const alone = await ask();
-    await decide(scene);
-    t.deepEqual(await ask(), alone);
-    const together = await Promise.all(
-      Array.from({ length: 6 }, (_, i) => engine.score(i % 2 === 0 ? many : request, terms())),
-    );
-    for (const outcome of together.filter((_, i) => i % 2 === 0)) t.deepEqual(probabilitiesOf(many, outcome), alone[0]);
-    t.notRegex(JSON.stringify(engine.log), new RegExp(TOKEN));
-  });
-
-  test.serial(`${name}: nonsense is no decision`, async (t) => {
-    const scene = await startScene(t, dialect);
-    const sound = await decide(scene);
-    for (const [title, falsify] of Object.entries(dialect.nonsense)) {
-      behave(scene.server, { falsify });
-      const before = scene.engine.log.length;
-      await t.throwsAsync(scene.engine.score(request, terms()), { instanceOf: ModelUnavailable }, title);
-      behave(scene.server, { falsify: (body: unknown) => body });
-      t.true(
-        scene.engine.log.slice(before).some(({ message }) => message === 'an inference server failed at a decision'),
-        title,
+  test.serial(
+    `${name}: the same decision makes the same requests within the bound, and nonsense is none`,
+    async (t) => {
+      const scene = await startScene(t, dialect);
+      const { engine, server } = scene;
+      const sound = await decide(scene);
+      const many = job({ model: 'remote', input: 'abz', choices: Array.from({ length: 60 }, (_, i) => `z${i}`) });
+      const ask = async (): Promise<readonly [Readonly<Record<string, number>>, readonly string[]]> => {
+        const from = server.requests.length;
+        const found = probabilitiesOf(many, await engine.score(many, terms()));
+        const made = server.requests.slice(from);
+        t.true(made.every(({ rows }) => rows <= dialect.rows));
+        return [found, made.map(({ digest }) => digest).sort()];
+      };
+      const alone = await ask();
+      t.deepEqual(await decide(scene), sound);
+      t.deepEqual(await ask(), alone);
+      const together = await Promise.all(
+        Array.from({ length: 6 }, (_, i) => engine.score(i % 2 === 0 ? many : request, terms())),
       );
-      t.deepEqual(await decide(scene), sound, `after: ${title}`);
-    }
-  });
+      for (const outcome of together.filter((_, i) => i % 2 === 0))
+        t.deepEqual(probabilitiesOf(many, outcome), alone[0]);
 
-  test(`${name}: a deadline holds while the server dawdles, and who leaves is given up there`, async (t) => {
+      for (const [title, falsify] of Object.entries(dialect.nonsense)) {
+        behave(server, { falsify });
+        const before = engine.log.length;
+        await t.throwsAsync(engine.score(request, terms()), { instanceOf: ModelUnavailable }, title);
+        behave(server, { falsify: (body: unknown) => body });
+        t.true(
+          engine.log.slice(before).some(({ message }) => message === 'an inference server failed at a decision'),
+          title,
+        );
+        t.deepEqual(await decide(scene), sound, `after: ${title}`);
+      }
+      t.notRegex(JSON.stringify(engine.log), new RegExp(TOKEN));
+    },
+  );
+
+  test(`${name}: a server that dawdles, is killed, frozen or unwell holds up nobody, and is found again`, async (t) => {
     const scene = await startScene(t, dialect);
-    const { engine, server } = scene;
+    const { engine, server, status } = scene;
     const sound = await decide(scene);
     const ways = {
       'before an answer': { delay: 20_000 },
@@ -97,14 +100,9 @@ for (const [name, dialect] of Object.entries(DIALECT_CASES)) {
       await eventually(() => engine.stats().inference[0]?.inFlight === 0);
     }
     behave(server, { delay: 0, fault: undefined });
-    await eventually(() => scene.status() === 'ready');
+    await eventually(() => status() === 'ready');
     t.deepEqual(await decide(scene), sound);
-  });
 
-  test(`${name}: a server that is killed, frozen or unwell is found out, and found again`, async (t) => {
-    const scene = await startScene(t, dialect);
-    const { engine, server, status } = scene;
-    const sound = await decide(scene);
     const troubles: Readonly<Record<string, readonly [() => unknown, () => unknown]>> = {
       killed: [() => server.kill(), () => server.revive()],
       frozen: [() => behave(server, { frozen: true }), () => behave(server, { frozen: false })],
