@@ -130,7 +130,7 @@ test('a step that is reached more often than its package says is soon counted as
 });
 
 test('the later steps of a decision wait behind none that came after it', async (t) => {
-  const slow = (id: string, seed: number) => ({ id, graph: slowEncoderGraph(4, seed), options: { joint_weight: 0 } });
+  const slow = (id: string, seed: number) => ({ id, graph: slowEncoderGraph(2, seed), options: { joint_weight: 0 } });
   const modelsDir = await modelsFolder(t, slow('one', 1), slow('two', 2));
   const engine = await startEngine(t, { modelsDir, largestRequestMs: 600_000 });
   const sure = await medianOf(engine, 'one');

@@ -8,7 +8,7 @@ import { slowEncoderGraph } from '../engine/support/packages.ts';
 /** The package: one run of its graph is long enough to watch and short enough to wait for. */
 export const SLOW = {
   id: 'slow',
-  graph: slowEncoderGraph(6),
+  graph: slowEncoderGraph(4),
   options: { joint_weight: 0 },
   manifest: { limits: { input_tokens: 40, candidate_tokens: 12, choices: 30 } },
 };
