@@ -2,6 +2,7 @@
  * Redis in trouble, one row after the other: inline decisions go on, catalog calls are 503 soon and never 401, and all
  * is well again soon after Redis is, without a restart. The measured times are in each test's log.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import anyTest, { type ExecutionContext, type TestFn } from 'ava';
 import type { Stores } from '../../src/stores/stores.ts';
 import { type Answer, isError, VALID_BODY } from '../support/answers.ts';
@@ -72,6 +73,8 @@ async function troubled(t: ExecutionContext<Context>, { readable = false } = {})
       t.truthy(answer.headers['retry-after']);
       slowest.catalog = Math.max(slowest.catalog, answer.took);
     }
+    // A steady trickle shows what a flood would.
+    await sleep(5);
     if (readable) t.is((await read(context)).status, 200);
     else if (round % 10 === 0) {
       const unseen = await decide(context.service.port, VALID_BODY, stranger.headers);
