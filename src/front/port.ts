@@ -132,8 +132,11 @@ export class Port {
       reply = { ...refusal, headers: { ...headersOf(refused), ...headers } };
     }
     request.resume();
-    const unread = setTimeout(() => request.socket.destroy(), WRITE_TIME);
-    response.once('close', () => clearTimeout(unread));
+    // A caller that has left by now closes it no more.
+    if (!response.closed) {
+      const unread = setTimeout(() => request.socket.destroy(), WRITE_TIME);
+      response.once('close', () => clearTimeout(unread));
+    }
     const ids = Object.fromEntries(this.#site.idHeaders.map((name) => [name, requestId]));
     send(response, reply, { ...ids, ...(this.#stopping ? { connection: 'close' } : {}) });
     const ms = performance.now() - began;

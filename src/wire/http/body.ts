@@ -75,7 +75,8 @@ export function readBody(request: HttpRequest, { most, meter, timeout, late }: B
   if (beyond !== undefined) return Promise.reject(beyond);
   return new Promise((resolve, reject) => {
     const collected = new ByteCollector();
-    const timer = timeout === undefined ? undefined : setTimeout(() => fail(late()), timeout);
+    // A request that had been closed before never says so; the process need not wait for its end.
+    const timer = timeout === undefined ? undefined : setTimeout(() => fail(late()), timeout).unref();
     const stop = (): void => {
       clearTimeout(timer);
       request.off('data', onData).off('end', onEnd).off('error', onGone).off('close', onGone);
