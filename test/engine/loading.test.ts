@@ -74,7 +74,8 @@ test.serial('a model that was too slow once is measured again before ready is sa
     const checked = await checkPackage({ modelsDir, logger: SILENT }, 'zz', 'r1');
     return checked.kind === 'sound' ? checked.speed.worst : Number.NaN;
   };
-  // How slow the model looks depends on what else the machine does just then, so what it should be is tried a few times.
+  // How slow the model looks depends on what else the machine does just then, so what it should be is tried a few
+  // times.
   for (let tries = 5; tries > 0; tries--) {
     const largestRequestMs = Math.min(await worst(), await worst()) / 1.4;
     const engine = await startEngine(t, { modelsDir, largestRequestMs, modelRetryMs: 50 }, 'started');

@@ -136,7 +136,7 @@ export interface RemoteScene<S = HttpModelServer> {
 }
 
 /** Starts an engine with a package that names the server. */
-export async function startSceneWith<S extends { readonly address: string }>(
+async function startSceneWith<S extends { readonly address: string }>(
   t: ExecutionContext<unknown>,
   server: S,
   source: RemotePackageSource,
