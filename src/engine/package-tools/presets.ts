@@ -103,7 +103,8 @@ const USUAL: Readonly<Record<DialectName, Usual>> = {
       templates: {
         system:
           'You decide between options. Answer with the letter of the option that fits best, and with nothing else.',
-        user: '{instruction}\n\n{choices}\n\nText: {input}\n\nLetter of the option that fits best:',
+        // Behind the text: a small language model forgets choices that stand before it.
+        user: '{instruction}\n\nText: {input}\n\n{choices}\n\nLetter of the option that fits best:',
         choice: '{letter}. {choice}',
       },
       temperature: 1,

@@ -56,14 +56,14 @@ test.serial('what is sent: a lettered list in code-unit order, one token, and it
   const from = server.requests.length;
   const first = probabilitiesOf(asked, await engine.score(asked, terms()));
   const made = server.requests.slice(from).map(({ body }) => body as { messages: { content: string }[] });
-  const lists = made.map(({ messages }) => messages[1]?.content.split('\n\n')[1]);
+  const lists = made.map(({ messages }) => messages[1]?.content.split('\n\n')[2]);
   t.deepEqual(lists.toSorted(), ['A. 1\nB. 10\nC. 2\nD. 9\nE. b', 'A. 2\nB. 9\nC. b\nD. 1\nE. 10']);
   const { messages, ...others } = made[0] as { messages: { content: string }[] };
   t.deepEqual(others as object, {
     ...{ model: 'small', max_tokens: 1, logprobs: true, top_logprobs: 20, stream: false },
     ...{ seed: 7, chat_template_kwargs: { enable_thinking: false } },
   });
-  t.regex(messages[1]?.content ?? '', /^what\n\nA\. .*\n\nText: in\n\nLetter of the option that fits best:$/s);
+  t.regex(messages[1]?.content ?? '', /^what\n\nText: in\n\nA\. .*\n\nLetter of the option that fits best:$/s);
   const turned = job({ model: 'remote', input: 'in', instruction: 'what', choices: ['b', '1', '2', '9', '10'] });
   t.deepEqual(probabilitiesOf(turned, await engine.score(turned, terms())), first);
 });

@@ -103,25 +103,25 @@ const SEPARATOR = '\u0000';
 /** The user's message of the usual prompt, as parts between its texts. */
 const PROMPT = (askedAs('litellm', 'chat').options.templates as { readonly user: string }).user
   .replace('{instruction}', SEPARATOR)
-  .replace('{choices}', SEPARATOR)
   .replace('{input}', SEPARATOR)
+  .replace('{choices}', SEPARATOR)
   .split(SEPARATOR);
 
 /** The texts of such a message; undefined if it is another prompt. */
 function questionIn(prompt: string) {
   const [first = '', second = '', third = '', last = ''] = PROMPT;
-  const list = prompt.indexOf(`${second}A. `, first.length);
-  const text = prompt.indexOf(third, list);
-  if (!prompt.startsWith(first) || !prompt.endsWith(last) || list < 0 || text < 0) return undefined;
-  const lines = prompt.slice(list + second.length, text);
+  const text = prompt.indexOf(second, first.length);
+  const list = prompt.lastIndexOf(`${third}A. `);
+  if (!prompt.startsWith(first) || !prompt.endsWith(last) || text < 0 || list < text) return undefined;
+  const lines = prompt.slice(list + third.length, prompt.length - last.length);
   const options: string[] = [];
   for (let at = 0; at >= 0 && at < lines.length; ) {
     const next = lines.indexOf(`\n${LETTERS[options.length + 1]}. `, at);
     options.push(lines.slice(at + 'A. '.length, next < 0 ? lines.length : next));
     at = next < 0 ? -1 : next + 1;
   }
-  const instructions = prompt.slice(first.length, list);
-  return { instructions, options, state: prompt.slice(text + third.length, prompt.length - last.length) };
+  const instructions = prompt.slice(first.length, text);
+  return { instructions, options, state: prompt.slice(text + second.length, list) };
 }
 
 const refusal = (status: number, message: string, code: string): Reply => ({
