@@ -46,7 +46,8 @@ const MOST_DENSITY = 1;
 const MAX_CALLERS = 4096;
 // Milliseconds without an observation after which half of what was learnt is forgotten. What is refused for its
 // estimated cost is not observed, so without this a stall that has passed, or texts that were denser than the next one,
-// could refuse large jobs for ever.
+// could refuse large jobs for ever. Those in which an engine is at work do not count: of jobs that take long, or are
+// stopped at their deadlines, few are observed, and a slow engine would be taken for a fast one when it is overloaded.
 const SLOWNESS_HALF_LIFE = 5_000;
 const TEXTS_HALF_LIFE = 60_000;
 // Milliseconds to tokenise a character, also of a text that turns out to be too long.
@@ -74,6 +75,11 @@ class Learnt {
     return this.#excess === 0
       ? this.#usual
       : this.#usual + this.#excess * 0.5 ** ((this.#clock() - this.#at) / this.#halfLife);
+  }
+
+  /** Notes that for so many milliseconds nothing could be seen: nothing is forgotten for them. */
+  wait(milliseconds: number): void {
+    this.#at = Math.min(this.#clock(), this.#at + milliseconds);
   }
 
   see(seen: number): void {
@@ -146,6 +152,11 @@ export class Estimates {
     const misses = encoded && profile.choicesCached ? 0 : choices;
     const size = sizeOf(shape, premiseLength * density, misses, (choicesLength / choices) * density);
     return slowness.value * (jobCost(manifest.family, profile, size) + readingCost(shape, misses));
+  }
+
+  /** Notes that a job kept its engine for `occupied` milliseconds, whatever became of it; to be called first. */
+  occupied({ revision }: JobShape, occupied: number): void {
+    this.#experienceOf(revision).slowness.wait(occupied);
   }
 
   /** Learns from a job that ran and that kept its engine for `occupied` milliseconds, messages included. */

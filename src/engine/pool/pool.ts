@@ -289,6 +289,7 @@ export class Pool {
       this.#reject(job, new ModelUnavailable(`${name}: ${result.message}`, 1));
       return;
     }
+    this.#estimates.occupied(job.shape, occupied);
     if (result.kind === 'scored') {
       this.#estimates.observe(job.shape, result, occupied);
       // What a server does takes no time here.

@@ -100,6 +100,28 @@ test('a stall is forgotten while nothing is observed: what it refuses is admitte
   t.true(cost() < 1.05 * before, `${cost()}`);
 });
 
+test('while an engine is at work, what is known of its speed is not forgotten', (t) => {
+  let now = 0;
+  const estimates = new Estimates(() => now);
+  const shape = { revision: createProfiledRevision(), caller: 'a', premiseLength: 2000, choices: 2, choicesLength: 8 };
+  const took = 6 * costAt(PROFILE.premise, 500);
+  const run = (): void => {
+    now += took;
+    estimates.occupied(shape, took);
+  };
+  const isRight = (): boolean => Math.abs(estimates.cost(shape, true) - took) < 0.05 * took;
+  for (let i = 0; i < 100; i++) {
+    run();
+    estimates.observe(shape, { ...SCORED, inputTokens: 500, infer: 1 }, took);
+  }
+  t.true(isRight(), `${estimates.cost(shape, true)}, real ${took}`);
+  // Those that are stopped at their deadlines show nothing.
+  for (let i = 0; i < 100; i++) run();
+  t.true(isRight(), `${estimates.cost(shape, true)}, real ${took}`);
+  now += 60_000;
+  t.true(estimates.cost(shape, true) < took / 5);
+});
+
 test("what strangers send makes nobody else's texts seem longer, and what one sends oneself is forgotten", (t) => {
   let now = 0;
   const estimates = new Estimates(() => now);
