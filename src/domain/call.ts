@@ -70,6 +70,10 @@ export interface Lease {
 export const unreadInTime = (): DomainError =>
   new DomainError('DEADLINE_EXCEEDED', 'the deadline passed before the request was read', { retryAfter: 1 });
 
+/** The fault of a call whose caller leaves before all of it was read. */
+export const callerLeft = (): DomainError =>
+  new DomainError('CANCELED', 'the caller left before its request was complete');
+
 /** A call, on which nobody works yet. What a layer finds out it sets, or notes with the method for it. */
 export class Call implements JobTerms {
   readonly requestId = newId('req_');
@@ -126,8 +130,9 @@ export class Call implements JobTerms {
     this.#settle();
   }
 
-  /** Notes that the gate has admitted it. */
+  /** Notes that the gate has admitted it. @throws DomainError CANCELED if its caller is gone: nothing ends its body. */
   admitted(): void {
+    if (this.departed) throw callerLeft();
     this.times.admittedAt = performance.now();
   }
 

@@ -69,3 +69,29 @@ test('key, access, bytes of answers, the process, limits, the queue', async (t) 
   t.is(await asked(), '192.0.2.1 true');
   t.is(metered.length, 1);
 });
+
+test('a caller that leaves while its limits are asked for is not let in, and keeps none of them', async (t) => {
+  const call = new Call(10_000);
+  let released = 0;
+  const grant = async () => {
+    call.depart();
+    return { release: () => released++ };
+  };
+  const gate = new Gate({
+    authenticator: new Authenticator({ keys: { find: async () => undefined }, limitBadKeys: false }),
+    limits: { grant } as unknown as Limits,
+    answers: new BodyLimits({ anonymous: 'off', key: 'off', all: 'off' }, 'answers'),
+    trustedProxies: NO_PROXIES,
+    anonymous: true,
+    engine: { crowded: () => undefined },
+    watchdog: { refused: 'nobody' },
+  });
+  const origin = { peer: '192.0.2.1', forwarded: undefined, authorization: undefined };
+  // Nothing would tell the reader of its body that there is no more.
+  await t.throwsAsync(gate.admit(call, origin, { access: 'anyone', limits: 'decision' }), {
+    instanceOf: DomainError,
+    message: /left/,
+  });
+  call.answered();
+  t.is(released, 1);
+});

@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { BodyMeter } from '../../domain/body-limits.ts';
+import { callerLeft } from '../../domain/call.ts';
 import { DomainError } from '../../domain/errors.ts';
 import { MAX_BODY_BYTES } from './bounds.ts';
 import { type HttpRequest, isHttp2, wasReset } from './messages.ts';
@@ -54,10 +55,6 @@ export interface BodyBounds {
   readonly timeout: number | undefined;
   readonly late: () => DomainError;
 }
-
-/** The fault of a request whose caller leaves before all of it is there. */
-export const callerLeft = (): DomainError =>
-  new DomainError('CANCELED', 'the caller left before its request was complete');
 
 const tooLarge = (most: number): DomainError =>
   new DomainError('BODY_TOO_LARGE', `the body is larger than ${most} bytes`);

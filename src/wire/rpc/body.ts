@@ -1,8 +1,8 @@
 /** The bytes of a stream of requests, for Connect to read as they come. */
 import type { BodyMeter } from '../../domain/body-limits.ts';
-import { unreadInTime } from '../../domain/call.ts';
+import { callerLeft, unreadInTime } from '../../domain/call.ts';
 import type { DomainError } from '../../domain/errors.ts';
-import { callerLeft, throwRestAway } from '../http/body.ts';
+import { throwRestAway } from '../http/body.ts';
 import { MAX_TIMEOUT } from '../http/bounds.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { wasReset } from '../http/messages.ts';
@@ -40,6 +40,7 @@ export async function* streamedBody(exchange: Exchange, grpc: boolean, meter: Bo
   const onEnd = (): void => (wasReset(request) ? onGone() : become('ended'));
   const timer = setTimeout(() => become(unreadInTime()), MAX_TIMEOUT);
   request.on('data', onData).on('end', onEnd).on('error', onGone).on('close', onGone);
+  if (exchange.departed) onGone();
   try {
     for (;;) {
       const chunk = chunks.shift();
