@@ -58,7 +58,8 @@ export function refusalOf(job: AdmissionCase): number | undefined {
   return undefined;
 }
 
-type Newcomer = Pick<AdmissionCase, 'keyed' | 'bytes' | 'cost' | 'timeLeft'> & Pick<Job, 'tenant' | 'after'>;
+/** `own`: what it adds to what its tenant has waiting. */
+type Newcomer = Pick<AdmissionCase, 'keyed' | 'bytes' | 'cost' | 'timeLeft'> & Pick<Job, 'tenant'> & { own: number };
 
 /** The admission before a queue whose jobs go to the processes of these slots. */
 export class Admission {
@@ -90,7 +91,7 @@ export class Admission {
     if (cost > timeLeft) throw new DeadlineTooShort(cost, timeLeft);
     // What is done in one engine alone waits there for what its tenant has asked for before.
     const first = slot === undefined ? 0 : this.#queue.costOf(tenant, keyed);
-    const retryAfter = this.#judge({ keyed, bytes, cost: first + cost, after, tenant, timeLeft }, engines);
+    const retryAfter = this.#judge({ keyed, bytes, cost: first + cost, own: cost, tenant, timeLeft }, engines);
     if (retryAfter === undefined) return;
     this.#refusals.note(cost, arrived);
     throw new EngineOverloaded(retryAfter);
@@ -104,7 +105,7 @@ export class Admission {
     const timeLeft = deadline - now;
     if (cheapest === undefined || timeLeft <= 0) return undefined;
     const cost = Math.min(cheapest, UNREAD_SHARE * timeLeft);
-    return this.#judge({ keyed, bytes: 0, cost, after: 0, tenant, timeLeft }, engines);
+    return this.#judge({ keyed, bytes: 0, cost, own: cost, tenant, timeLeft }, engines);
   }
 
   #judge(newcomer: Newcomer, engines: readonly EngineProcess[]): number | undefined {
@@ -114,7 +115,7 @@ export class Admission {
     const atOnce = engines.reduce((sum, { concurrency }) => sum + concurrency, 0);
     return refusalOf({
       ...newcomer,
-      ahead: inFlight + this.#queue.costAhead(newcomer.tenant, newcomer.keyed, newcomer.after),
+      ahead: inFlight + this.#queue.costAhead(newcomer.tenant, newcomer.keyed, newcomer.own),
       atOnce: Math.max(1, atOnce),
       outage,
       all: this.#queue.backlog('all'),

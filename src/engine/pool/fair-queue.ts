@@ -81,10 +81,9 @@ export class FairQueue<T extends QueueItem> {
   /** The most cost that is served before an item of cost `own` that the tenant adds now. */
   costAhead(tenant: string, keyed: boolean, own: number): number {
     const [mine, other] = this.#sides(keyed);
-    const tenantCost = mine.ring.costOf(tenant) + own;
-    // While this tenant's cost is served, every other tenant of its side gets at most as much, and the other side as
+    // While this tenant's cost is served, every other tenant of its side gets about as much, and the other side as
     // much as all of them.
-    const sameSide = Math.min(mine.backlog.cost, tenantCost * Math.max(1, mine.ring.tenants));
+    const sameSide = mine.ring.costWithin(mine.ring.costOf(tenant) + own);
     return sameSide + Math.min(other.backlog.cost, sameSide + own);
   }
 
@@ -144,8 +143,12 @@ export class TenantRing<T extends RingItem> {
   #round = 0;
   #visits = 0;
 
-  get tenants(): number {
-    return this.#ring.size;
+  /** The cost of what is served while one tenant is served `share`: of each as much, or what it gets in a visit. */
+  costWithin(share: number): number {
+    let sum = 0;
+    for (const { cost, items } of this.#ring.values())
+      sum += Math.min(cost, Math.max(share, QUANTUM + (items[0] as T).cost));
+    return sum;
   }
 
   add(item: T): void {

@@ -32,7 +32,7 @@ test('what one tenant has is taken by rank and then in the order of arrival, wha
       }
       const taken = Array.from(model, () => ring.take(anything));
       model.sort((a, b) => a.rank - b.rank || a.sequence - b.sequence);
-      return ring.tenants === 0 && taken.every((each, place) => each === model[place]);
+      return ring.all().length === 0 && taken.every((each, place) => each === model[place]);
     }),
   );
   t.pass();
@@ -77,7 +77,7 @@ test('a tenant whose first item cannot be served holds nobody up', (t) => {
   const found = ring.take(({ tenant }) => tenant !== 'blocked');
   t.is(found, undefined);
   t.is(ring.take(anything)?.tenant, 'blocked');
-  t.is(ring.tenants, 0);
+  t.is(ring.all().length, 0);
 });
 
 test('what waits for one engine keeps its turn there while another engine is served', (t) => {
@@ -130,11 +130,21 @@ test('callers with a key get half the service while both wait, however many the 
 test('an owner with many preparations holds up another by its share alone', (t) => {
   const queue = new FairQueue<QueueItem>();
   for (let i = 0; i < 24; i++) queue.add({ ...item('greedy', 20, 0, true), after: 480 });
-  t.is(queue.costAhead('modest', true, 30), 30, 'while its own is done, the other gets as much');
+  t.is(queue.costAhead('modest', true, 50), 50, 'while its own is done, the other gets as much');
+  t.is(queue.costAhead('modest', true, 5), 40, 'or what it gets in one visit');
   t.is(queue.costAhead('greedy', true, 30), 24 * 500);
   queue.add(item('modest', 5, 0, true));
   const order = Array.from({ length: 4 }, () => queue.take(anything)?.tenant);
   t.true(order.includes('modest'), order.join());
+});
+
+test('who has nothing waiting waits for a job of each who has', (t) => {
+  const queue = new FairQueue<QueueItem>();
+  for (let i = 0; i < 80; i++) queue.add(item(`address-${i}`, 100));
+  t.is(queue.costAhead('newcomer', false, 100), 80 * 100);
+  t.is(queue.costAhead('newcomer', false, 1), 80 * 100);
+  for (let i = 0; i < 800; i++) queue.add(item('greedy', 10));
+  t.is(queue.costAhead('newcomer', false, 100), 80 * 100 + 100);
 });
 
 test('short jobs come first, but not for ever', (t) => {
