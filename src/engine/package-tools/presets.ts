@@ -104,7 +104,7 @@ const USUAL: Readonly<Record<DialectName, Usual>> = {
         system:
           'You decide between options. Answer with the letter of the option that fits best, and with nothing else.',
         // Behind the text: a small language model forgets choices that stand before it.
-        user: '{instruction}\n\nText: {input}\n\n{choices}\n\nLetter of the option that fits best:',
+        user: 'Text: {input}\n\n{instruction}\n\n{choices}\n\nLetter of the option that fits best:',
         choice: '{letter}. {choice}',
       },
       temperature: 1,

@@ -63,7 +63,7 @@ test.serial('what is sent: a lettered list in code-unit order, one token, and it
     ...{ model: 'small', max_tokens: 1, logprobs: true, top_logprobs: 20, stream: false },
     ...{ seed: 7, chat_template_kwargs: { enable_thinking: false } },
   });
-  t.regex(messages[1]?.content ?? '', /^what\n\nText: in\n\nA\. .*\n\nLetter of the option that fits best:$/s);
+  t.regex(messages[1]?.content ?? '', /^Text: in\n\nwhat\n\nA\. .*\n\nLetter of the option that fits best:$/s);
   const turned = job({ model: 'remote', input: 'in', instruction: 'what', choices: ['b', '1', '2', '9', '10'] });
   t.deepEqual(probabilitiesOf(turned, await engine.score(turned, terms())), first);
 });

@@ -102,17 +102,18 @@ function listed(probabilities: readonly number[], count: number) {
 const SEPARATOR = '\u0000';
 /** The user's message of the usual prompt, as parts between its texts. */
 const PROMPT = (askedAs('litellm', 'chat').options.templates as { readonly user: string }).user
-  .replace('{instruction}', SEPARATOR)
   .replace('{input}', SEPARATOR)
+  .replace('{instruction}', SEPARATOR)
   .replace('{choices}', SEPARATOR)
   .split(SEPARATOR);
 
 /** The texts of such a message; undefined if it is another prompt. */
 function questionIn(prompt: string) {
   const [first = '', second = '', third = '', last = ''] = PROMPT;
-  const text = prompt.indexOf(second, first.length);
   const list = prompt.lastIndexOf(`${third}A. `);
-  if (!prompt.startsWith(first) || !prompt.endsWith(last) || text < 0 || list < text) return undefined;
+  // Of the two, a text may hold what separates them.
+  const instruction = prompt.lastIndexOf(second, list - 1);
+  if (!prompt.startsWith(first) || !prompt.endsWith(last) || instruction < 0 || list < 0) return undefined;
   const lines = prompt.slice(list + third.length, prompt.length - last.length);
   const options: string[] = [];
   for (let at = 0; at >= 0 && at < lines.length; ) {
@@ -120,8 +121,8 @@ function questionIn(prompt: string) {
     options.push(lines.slice(at + 'A. '.length, next < 0 ? lines.length : next));
     at = next < 0 ? -1 : next + 1;
   }
-  const instructions = prompt.slice(first.length, text);
-  return { instructions, options, state: prompt.slice(text + second.length, list) };
+  const instructions = prompt.slice(instruction + second.length, list);
+  return { instructions, options, state: prompt.slice(first.length, instruction) };
 }
 
 const refusal = (status: number, message: string, code: string): Reply => ({
