@@ -6,10 +6,11 @@
  * most: the model is unsure of them, they are unlike the texts that were taken before, and few of those got the same
  * answer. Each text is chosen given those before it, so a larger number only adds to a smaller one.
  *
- * From the answers follows a lesson: from those that are sure, as the distributions that they are, and from people's
- * labels, which count more. The fair sample of the answers judges what helps. Enough of people's labels have a veto,
- * and confidences are fitted to them; fewer judge beside the sample.
+ * From the answers follows a lesson: from those that are sure, as distributions, joined with what the model itself
+ * says, and from people's labels, which count more. The fair sample of the answers judges what helps. Enough of
+ * people's labels have a veto, and confidences are fitted to them; fewer judge beside the sample.
  */
+import { weightedProduct } from '../engine/tempered.ts';
 import { type Lesson, learn, MIN_EXAMPLES } from './learn.ts';
 import { isRight } from './quality.ts';
 import type { ScoredExample } from './regression.ts';
@@ -102,6 +103,11 @@ export interface TaughtLesson {
 
 /** How many of a teacher's answers one label of a person counts as. */
 const PERSON_COUNTS = 4;
+/**
+ * The weight of what the model itself says beside its teacher's word. A language model is surer than it is right, and
+ * without this a catalog learned its errors: bench/results/2026-11-27-teach.md.
+ */
+const OWN_WEIGHT = 0.75;
 /** So many labels have a veto, and so large a sample judges alone. */
 const ENOUGH = 30;
 
@@ -129,8 +135,10 @@ export function learnTaught(
     const { said, corrected } = word;
     const confidence = confidenceOf(word);
     if (corrected !== undefined) labels.push({ probabilities, vector, label: corrected });
-    else if (said !== undefined && confidence >= sure)
-      answers.push({ probabilities, vector, label: said.indexOf(confidence), said, judges: place < sampled });
+    else if (said !== undefined && confidence >= sure) {
+      const joined = weightedProduct([said, probabilities], [1, OWN_WEIGHT]);
+      answers.push({ probabilities, vector, label: said.indexOf(confidence), said: joined, judges: place < sampled });
+    }
   }
   const byPeople = labels.length >= ENOUGH;
   const byPerson = { counts: PERSON_COUNTS, judges: !byPeople, vetoes: byPeople };

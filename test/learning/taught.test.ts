@@ -94,6 +94,17 @@ test('a teacher who knows nothing teaches nothing, and unsure answers are not le
   t.is(learnTaught({ pool: asked(textsOf(400), 0.9, 0.4), people: [], sure: 0.5 }, CHOICES, FACTS), undefined);
 });
 
+test('a teacher that always errs where the model is surer than it does not teach its error', (t) => {
+  const sure = (count: number, seed: number) =>
+    textsOf(count, { seed }).map((each) => ({ ...each, probabilities: sureOf(each.label, 0.97) }));
+  const pool = sure(300, 1).map(({ probabilities, vector, label }) => ({
+    ...{ probabilities, vector },
+    word: { said: sureOf(label === 2 ? 3 : label, 0.85) },
+  }));
+  const taught = learnTaught({ pool, people: [], sure: 0.5 }, CHOICES, FACTS);
+  t.true(rightOf(taught?.lesson.record, sure(500, 5)) > 0.97);
+});
+
 test('people have a veto: what agrees with the teacher and not with them is not taken', (t) => {
   const people = textsOf(60, { seed: 11, hits: 0.9 });
   // It says the choice after the right one, always.
