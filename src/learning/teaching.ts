@@ -131,13 +131,17 @@ export function learnTaught(
   const sampled = unasked === -1 || unasked < ENOUGH ? pool.length : unasked;
   const labels = [...people];
   const answers: ScoredExample[] = [];
+  /** What the teacher alone chose. */
+  const told: string[] = [];
   for (const [place, { probabilities, vector, word = {} }] of pool.entries()) {
     const { said, corrected } = word;
     const confidence = confidenceOf(word);
     if (corrected !== undefined) labels.push({ probabilities, vector, label: corrected });
     else if (said !== undefined && confidence >= sure) {
       const joined = weightedProduct([said, probabilities], [1, OWN_WEIGHT]);
-      answers.push({ probabilities, vector, label: said.indexOf(confidence), said: joined, judges: place < sampled });
+      const label = joined.indexOf(Math.max(...joined));
+      answers.push({ probabilities, vector, label, said: joined, judges: place < sampled });
+      told.push(choices[said.indexOf(confidence)] as string);
     }
   }
   const byPeople = labels.length >= ENOUGH;
@@ -145,7 +149,10 @@ export function learnTaught(
   const examples = [...labels.map((each) => ({ ...each, ...byPerson })), ...answers];
   if (examples.length < MIN_EXAMPLES) return undefined;
   const lesson = learn(examples, choices, facts);
-  const held = lesson.answers.slice(labels.length);
+  const held = told.map((label, place) => {
+    const { before, after } = lesson.answers[labels.length + place] as Lesson['answers'][number];
+    return { before: { ...before, label }, after: { ...after, label } };
+  });
   return {
     lesson,
     answers: answers.length,
