@@ -139,7 +139,10 @@ export function learnTaught(
     if (corrected !== undefined) labels.push({ probabilities, vector, label: corrected });
     else if (said !== undefined && confidence >= sure) {
       const joined = weightedProduct([said, probabilities], [1, OWN_WEIGHT]);
-      const label = joined.indexOf(Math.max(...joined));
+      const highest = Math.max(...joined);
+      // Where the two contradict each other and neither is much surer, nothing is learned.
+      if (highest < sure) continue;
+      const label = joined.indexOf(highest);
       answers.push({ probabilities, vector, label, said: joined, judges: place < sampled });
       told.push(choices[said.indexOf(confidence)] as string);
     }
