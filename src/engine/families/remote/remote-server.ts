@@ -74,9 +74,9 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
   #state: State<C> = { kind: 'apart' };
   #retryTokens = RETRY_TOKENS;
   #counts = noCalls();
-  /** The milliseconds of the longest call that the connection answered, and since when it has answered none. */
+  /** The milliseconds of the longest call that the connection answered, and when the server last said anything. */
   #longest = 0;
-  #silentSince = 0;
+  #heardAt = 0;
 
   constructor(options: RemoteServerOptions<C>) {
     this.#options = options;
@@ -131,7 +131,6 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
     const leave = await this.#semaphore.enter(size.bytes, job.signal).catch(() => {
       throw new CallFailed('canceled', 'nobody waits for it any more');
     });
-    if (this.#semaphore.inside === 1) this.#silentSince = performance.now();
     try {
       return await this.#callOnce(size, job, once).catch(async (error: unknown) => {
         if (await this.#mayRetry(error, job)) return await this.#callOnce(size, job, once);
@@ -191,9 +190,9 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
       const found = await once(this.#state.connection, { signal, within, used });
       this.#counts.outcomes.answered++;
       this.#counts.rows += rows;
-      this.#silentSince = performance.now();
-      this.#longest = Math.max(this.#longest, this.#silentSince - began);
-      this.#counts.seconds += (this.#silentSince - began) / 1000;
+      this.#heardAt = performance.now();
+      this.#longest = Math.max(this.#longest, this.#heardAt - began);
+      this.#counts.seconds += (this.#heardAt - began) / 1000;
       this.#retryTokens = Math.min(RETRY_TOKENS, this.#retryTokens + TOKEN_GAIN);
       return found;
     } catch (error) {
@@ -242,12 +241,13 @@ export class RemoteServer<C extends Connection> implements FamilyServer {
       problem = await state.connection.readinessProblem();
     }
     state.asking = false;
-    if (problem !== undefined && this.#state === state && !this.#isAtWork()) this.#unfit(problem);
+    if (problem === undefined) this.#heardAt = performance.now();
+    else if (this.#state === state && !this.#isAtWork()) this.#unfit(problem);
   }
 
   /** Whether it may be at work on what it was asked: some servers answer nothing else until they are done. */
   #isAtWork(): boolean {
-    return this.#semaphore.inside > 0 && performance.now() - this.#silentSince < 2 * this.#longest;
+    return this.#semaphore.inside > 0 && performance.now() - this.#heardAt < 2 * this.#longest;
   }
 
   #unfit(problem: string): void {
