@@ -7,7 +7,6 @@
  * within theirs. Times are those of the models, without queues.
  */
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,7 +15,6 @@ import { packageStepsOf } from '../../src/cli/models/cascading.ts';
 import { createEngine } from '../../src/engine/create-engine.ts';
 import type { Engine, ScoreOutcome } from '../../src/engine/engine.ts';
 import { USUAL_CANARY } from '../../src/engine/package-tools/pack.ts';
-import { type ManifestSource, writeManifest } from '../../src/engine/package-tools/place-package.ts';
 import { type CascadeExample, type CascadeTarget, fitCascade } from '../../src/learning/cascade.ts';
 import { judge } from '../../src/learning/learn.ts';
 import { meanOf } from '../../src/learning/matrix.ts';
@@ -24,6 +22,7 @@ import { qualityOf } from '../../src/learning/quality.ts';
 import { SILENT_LOG } from '../../src/stores/stores.ts';
 import { type DataSet, type Row, readDataSets, readFolders } from '../eval/data-sets.ts';
 import { printTable } from '../report/table.ts';
+import { remotePackage, writePackage } from './packages.ts';
 import { startSimulatedLlm } from './simulated-llm.ts';
 
 const SHIPPED = fileURLToPath(new URL('../../models', import.meta.url));
@@ -60,7 +59,7 @@ export async function run(numbers: Record<string, number>, words: Record<string,
   if (words.llm !== undefined) symlinkSync(resolve(words.llm), join(modelsDir, basename(words.llm)));
   const large = words.llm === undefined ? SIMULATED : [basename(words.llm)];
   for (const id of words.llm === undefined ? SIMULATED : [])
-    await writePackage(modelsDir, id, remotePackage(llm.address, id));
+    await writePackage(modelsDir, id, remotePackage(llm.port, id));
   const logger = { ...SILENT_LOG, debug: () => {} };
   const engine = await createEngine({ modelsDir, engines: numbers.engines ?? 2, logger });
   try {
@@ -168,23 +167,3 @@ function judged({ choices, label }: Row, probabilities: Float64Array) {
 }
 
 const keyOf = (instruction: string, input: string): string => JSON.stringify([instruction, input]);
-
-function remotePackage(address: string, model: string): PackageParts {
-  return {
-    family: 'remote',
-    limits: { inputTokens: 4096, candidateTokens: 96, choices: 300 },
-    canary: USUAL_CANARY,
-    options: {
-      ...{ dialect: 'system-one', server: { address }, model, options: 300, cuts: 'refuses' },
-      ...{ bytes_per_token: 4, temperature: 1 },
-    },
-  };
-}
-
-type PackageParts = Omit<ManifestSource, 'id' | 'revision' | 'ownedBy' | 'isDefault'>;
-
-async function writePackage(modelsDir: string, id: string, parts: PackageParts): Promise<void> {
-  const folder = join(modelsDir, id, 'r1');
-  await mkdir(folder, { recursive: true });
-  await writeManifest(folder, [], { id, revision: 'r1', ownedBy: 'bench', isDefault: true, ...parts });
-}

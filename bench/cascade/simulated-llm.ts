@@ -13,8 +13,11 @@ import { fraction } from '../../src/mock/mock-engine.ts';
 
 const LATENCY = 300;
 
-/** Starts a server. `labelOf`: the right answer to a question; undefined for one that nobody knows. */
-export async function startSimulatedLlm(labelOf: (instruction: string, input: string) => string | undefined) {
+/**
+ * Starts a server. `labelOf`: the right answer to a question; undefined for one that nobody knows. Without a port the
+ * system chooses one.
+ */
+export async function startSimulatedLlm(labelOf: (instruction: string, input: string) => string | undefined, port = 0) {
   const server = createServer(async (request, response) => {
     const send = (body: object): void => {
       response.writeHead(200, { 'content-type': 'application/json' });
@@ -40,11 +43,11 @@ export async function startSimulatedLlm(labelOf: (instruction: string, input: st
       answers: { [name]: { type: 'choice', choice, confidence, probabilities } },
       usage: { input_tokens: 0 },
     });
-  }).listen(0, '127.0.0.1');
+  }).listen(port, '127.0.0.1');
   await once(server, 'listening');
   const stop = async (): Promise<void> => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, stop };
+  return { port: (server.address() as AddressInfo).port, stop };
 }

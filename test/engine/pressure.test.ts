@@ -87,8 +87,8 @@ test('in a flood a caller is told that nothing of his would be taken in, others 
   t.is(engine.crowded({ ...caller('a'), deadline: performance.now() + 30_000 }), undefined, 'who has time may wait');
   t.is(engine.crowded({ ...caller('a'), deadline: performance.now() - 1 }), undefined, 'over is not crowded');
   t.true((await outcomes).some((outcome) => outcome instanceof EngineOverloaded));
-  await new Promise((resolve) => setTimeout(resolve, 1000));
-  t.is(engine.crowded(caller('a')), undefined, 'the flood is over');
+  // The flood is over, and said to be within seconds, however busy the machine is.
+  while (engine.crowded(caller('a')) !== undefined) await new Promise((resolve) => setTimeout(resolve, 50));
 });
 
 test('overload: what cannot be done in time is refused at once, what is taken in is done in time', async (t) => {
