@@ -1,11 +1,11 @@
 /**
  * `npm run bench -- teach [--draws 1] [--sets trec6,ag_news] [--out bench/learn/out] [--model umpire-mini] [--data
- * FOLDER] [--teacher MODEL [--models FOLDER]]`: what catalogs learn from a model, or from teachers that are right in
- * 70, 80 and 90 %, on sets of `../shared/data/eval`. Two thirds of a set are texts without labels, of which all or half
- * are asked about, and the others are decided. Unless it is a model, a teacher is simulated: it errs at random, or says
- * what the model itself likes best of the wrong choices, and it is as sure of every answer as it is right in the mean.
- * The service's own engine scores each text once. Every result is a line of `taught.jsonl` in the folder of `--out`,
- * from which an interrupted run continues.
+ * FOLDER] [--right 0.8] [--teacher MODEL [--models FOLDER]]`: what catalogs learn from a model, or from teachers that
+ * are right in 70, 80 and 90 %, on sets of `../shared/data/eval`. Two thirds of a set are texts without labels, of
+ * which all or half are asked about, and the others are decided. Unless it is a model, a teacher is simulated: it errs
+ * at random, or says what the model itself likes best of the wrong choices, and it is as sure of every answer as it is
+ * right in the mean. The service's own engine scores each text once. Every result is a line of `taught.jsonl` in the
+ * folder of `--out`, from which an interrupted run continues.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -68,7 +68,7 @@ interface Result extends Case {
 
 /** Prints a row for each case. The process ends with status 1 if a floor is missed. */
 export async function run(
-  { draws = 1 }: Record<string, number>,
+  { draws = 1, right: only }: Record<string, number>,
   { sets, out = OUT, model = 'umpire-mini', data = DATA, teacher, models = MODELS }: Record<string, string> = {},
 ): Promise<void> {
   mkdirSync(out, { recursive: true });
@@ -96,7 +96,7 @@ export async function run(
       const choices = (set.rows[0]?.choices ?? []).toSorted();
       let scores: readonly ScoredExample[] | undefined;
       let told: readonly ScoredExample[] | undefined;
-      const cases = real ? [[`${real.model}@${real.revision}`, 'its own', 'all'] as const] : casesOf();
+      const cases = real ? [[`${real.model}@${real.revision}`, 'its own', 'all'] as const] : casesOf(only);
       for (const [right, errors, asked] of cases) {
         const results: Result[] = [];
         for (let draw = 0; draw < draws; draw++) {
@@ -123,14 +123,16 @@ export async function run(
   process.exitCode = 1;
 }
 
-function casesOf(): readonly (readonly [right: number, errors: SimulatedErrors, asked: Asked])[] {
-  return [
+/** `only`: how often the teachers are right that are wanted; all if undefined. */
+function casesOf(only?: number) {
+  const cases: readonly (readonly [number, SimulatedErrors, Asked])[] = [
     ...TEACHERS.flatMap((right) => [[right, 'at random', 'all'] as const, [right, 'as the model', 'all'] as const]),
     [0.9, 'at random', 'all but people’s'],
     [0.7, 'as the model', 'all but people’s'],
     [0.9, 'at random', 'half, chosen'],
     [0.9, 'at random', 'half, as they come'],
   ];
+  return cases.filter(([right]) => only === undefined || right === only);
 }
 
 /** `told`: what a real teacher says of each text. */
