@@ -6,6 +6,7 @@ come from.
 """
 
 import json
+import re
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,13 @@ from .tokens import CLS, SEP, Reader
 from .unread import Rule, share_by, tempered
 from .windows import FIRST, PREMISE, fits, holds_first, join, readable, split_premise
 from .wordings import STEPS
+
+# A character that a reader sees: neither white space nor a control nor without width (Default_Ignorable_Code_Point of
+# Unicode); U+2800 is Braille's empty cell.
+SEEN = re.compile(
+    "[^\\s\\x00-\\x1f\\x7f-\\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
 
 
 def in_fp32(folder: Path) -> "Package":
@@ -194,6 +202,6 @@ class Package:
         probabilities[parts.order] = join(parts.scored, parts.relevance, self.stack, self.kappa)
         ids = self.reader.plain(text)
         probabilities = tempered(probabilities, self.unread.temperature(self.share(ids)))
-        if not ids or not text.strip():
+        if not ids or not SEEN.search(text):
             probabilities = np.full(len(choices), 1 / len(choices))
         return Answer(probabilities, parts.scored[0] if len(parts.scored) == 1 else None, parts.tokens)

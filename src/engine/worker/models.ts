@@ -35,6 +35,9 @@ export type Loaded =
   | { readonly kind: 'loaded'; readonly profile: CostProfile }
   | { readonly kind: 'load_failed'; readonly problems: readonly string[]; readonly away?: boolean };
 
+/** What a reader sees: no white space, control or character without width; U+2800 is Braille's empty cell. */
+const SEEN = /[^\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]/u;
+
 /** The scores of a job without choices. */
 const NOTHING_SCORED: FamilyScores = { probabilities: new Float64Array(0), encoded: 0 };
 
@@ -265,9 +268,9 @@ async function score(
   const unread = unreadOf(premise.input, family.tokenizer, manifest.unread);
   const result: JobResult = {
     kind: 'scored',
-    // A text without a token or of white space says nothing for any choice.
+    // A text without a token, or of which nothing can be seen, says nothing for any choice.
     probabilities:
-      premise.input.length === 0 || !/\S/u.test(job.input)
+      premise.input.length === 0 || !SEEN.test(job.input)
         ? probabilities.map(() => 1 / probabilities.length)
         : applyTemperature(probabilities, unread?.temperature ?? 1),
     ...(job.vector === true && vector !== undefined ? { vector } : {}),

@@ -114,9 +114,9 @@ for (const [index, { id, revision, options }] of packages.entries()) {
   }
 }
 
-async function decided(request: Pick<DecisionCase, 'input' | 'instruction' | 'choices'>) {
-  const { revision = '' } = packages.find(({ id }) => id === 'umpire-mini') ?? {};
-  const asked = job({ ...request, model: 'umpire-mini', revision });
+async function decided(request: Pick<DecisionCase, 'input' | 'instruction' | 'choices'>, model = 'umpire-mini') {
+  const { revision = '' } = packages.find(({ id }) => id === model) ?? {};
+  const asked = job({ ...request, model, revision });
   return probabilitiesOf(asked, await engine.score(asked, terms({ within: 120_000 })));
 }
 
@@ -140,6 +140,29 @@ for (const [name, spell] of Object.entries(spellings)) {
     }
   });
 }
+
+test('a text of which nothing can be seen is decided evenly by every package, and one of a mark is not', async (t) => {
+  const even = async (input: string, model: string) => {
+    const all = Object.values(
+      await decided({ input, instruction: 'Safe?', choices: ['safe', 'dangerous', 'x'] }, model),
+    );
+    return Math.max(...all) - Math.min(...all) < 1e-6;
+  };
+  for (const { id } of packages) {
+    for (const blank of [
+      ' \n\u00a0',
+      '\u200b',
+      ' \u2060\u00ad',
+      '\u200d\ufe0f',
+      '\u3164\u115f',
+      '\u2800',
+      '\u0000',
+      '\u{e0041}',
+    ])
+      t.true(await even(blank, id), `${id} ${JSON.stringify(blank)}`);
+    for (const seen of ['.', '\u200b.', '🙂\ufe0f', 'а']) t.false(await even(seen, id), `${id} ${seen}`);
+  }
+});
 
 test('emoji as choices are told apart, and the answer is the right one', async (t) => {
   const probabilities = await decided({
