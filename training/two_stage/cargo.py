@@ -15,10 +15,13 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from .chunks import TARGETS, Chunk, Ragged, Source, within
-from .encoder import DEVICE
+from . import coded_weights
+from .chunks import MOST_INPUT, TARGETS, Chunk, Ragged, Source, shortlist, within
+from .encoder import DEVICE, Encoder, Shape
 from .records import EVEN, Decision
+from .stage_a import framed, vectors
 from .stage_b import pack
 from .table_draws import Column, Lexicon, Table, draws
 from .tokens import CLS, SEP
@@ -26,6 +29,8 @@ from .watch import Watched
 
 # What stage A says, in whole numbers of this, which one byte holds.
 SIMILAR_STEP = 1 / 100
+# Of rows, for which what stage A says is found at once.
+OPTIONS_AT_ONCE = 1_000_000
 # Drawn at once, so that a batch is of rows of like length; a GPU's batches are larger.
 ROWS_A_CHUNK = 6000 if DEVICE == "cuda" else 2000
 # Processes that draw chunks ahead: on a GPU the cores have nothing else to do.
@@ -206,6 +211,46 @@ def tables_written(tables: Sequence[Table], words: Lexicon, similar: Sequence[np
     return lzma.compress(json.dumps(told, separators=(",", ":")).encode() + b"\n" + body, preset=9)
 
 
+def carried_stage_a(folder: Path) -> Encoder | None:
+    """The stage A of what was carried, if it travels with the rows."""
+    path = folder / "stage-a.bin"
+    if not path.exists():
+        return None
+    encoder = Encoder(Shape(**json.loads((folder / "run.json").read_text())["stage_a"]))
+    words = coded_weights.read((folder / "words.bin").read_bytes())[coded_weights.WORDS]
+    encoder.load_state_dict({**coded_weights.read(path.read_bytes()), "words.weight": words})
+    return encoder.to(DEVICE).eval()
+
+
+def in_steps(similar: np.ndarray) -> np.ndarray:
+    """Cosines in whole numbers of SIMILAR_STEP."""
+    return np.clip(np.round(similar / SIMILAR_STEP), -127, 127).astype(np.int64)
+
+
+def said_by(encoder: Encoder, strings: Strings, rows: Rows, tables: Tables) -> tuple[Rows, Tables]:
+    """Rows and tables with what a stage A says of them; rows are cut to the choices that stage B reads."""
+
+    def read(sequences: Ragged, longest: int) -> np.ndarray:
+        return vectors(encoder, [framed(sequences[i].tolist(), longest) for i in range(len(sequences.lengths))])
+
+    texts, choices = read(strings.texts, MOST_INPUT + 2), read(strings.choices, MOST_INPUT + 2)
+    of_text, of_choice = (torch.from_numpy(each).to(DEVICE) for each in (texts, choices))
+    read_texts = torch.from_numpy(np.repeat(rows.texts, rows.options.lengths)).to(DEVICE)
+    offered = torch.from_numpy(rows.options.values.astype(np.int64)).to(DEVICE)
+    parts = zip(read_texts.split(OPTIONS_AT_ONCE), offered.split(OPTIONS_AT_ONCE), strict=True)
+    found = [torch.einsum("ow,ow->o", of_text[text], of_choice[choice]).cpu().numpy() for text, choice in parts]
+    similar = np.concatenate(found)
+    there, options, labels = shortlist(rows.options, rows.labels, similar)
+    rows = replace(rows, options=options, labels=labels, similar=in_steps(similar[there]))
+    of_table = [
+        in_steps(texts[[text for _, text in table.rows]] @ choices[names_of(table)].T) for table in tables.tables
+    ]
+    places = sorted({text for table in tables.tables for _, text in table.rows})
+    centre = texts[places].mean(0)
+    beside = {name: int(in_steps(choices[name] @ centre)) for name in tables.beside}
+    return rows, replace(tables, similar=tuple(of_table), beside=beside)
+
+
 class CargoFeed:
     """A `Feed` of what was carried: rows that were drawn before, again and again in another order, and rows that are
     drawn from the tables as long as it is asked. Options are in an order of their own each time.
@@ -216,6 +261,9 @@ class CargoFeed:
         self.strings = Strings(*(ragged_of(arrays, name) for name in ("texts", "questions", "choices")))
         self.rows = Rows.of(arrays, "drawn")
         self.tables = Tables.of((folder / "tables.bin").read_bytes())
+        stage_a = carried_stage_a(folder)
+        if stage_a is not None:
+            self.rows, self.tables = said_by(stage_a, self.strings, self.rows, self.tables)
         self.seed, self.share = seed, tables_share if self.tables.tables else 0.0
         # Of each row, or row and its opposite, the first.
         self.firsts = np.flatnonzero(~np.concatenate([[False], self.rows.paired[:-1]]))

@@ -2,11 +2,13 @@
 
     python -m two_stage.carry --archive FILE --megabytes 60 (and what the recipe is told of data, reader and weights)
 
-The rows of the mix are drawn here, as many as there is room for; those of the tables are drawn there. How the archive
-is run: `carried.py`.
+The rows of the mix are drawn here, as many as there is room for; those of the tables are drawn there. What stage A says
+of rows is found here, which takes most of the time that drawing takes, or there, where stage A is carried. How the
+archive is run: `carried.py`.
 """
 
 import json
+import os
 import tempfile
 import time
 import zipfile
@@ -14,10 +16,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from . import coded_weights
 from .cargo import SIMILAR_STEP, Rows, Strings, arrays_written, names_of, ragged_arrays, tables_written
-from .chunks import MOST_INPUT, MOST_INSTRUCTION, MOST_OPTION, Chunk, Ragged, flattened
+from .chunks import MOST_INPUT, MOST_INSTRUCTION, MOST_OPTION, Chunk, Ragged, Source, flattened
 from .encoder import Encoder
 from .mix_feed import MixFeed
 from .recipe import arguments, settings_of
@@ -68,10 +71,13 @@ class Interned:
 
 
 class Hold:
-    """What is carried: `rows` are those that were drawn, and `watched` the held-out ones, as of `Rows`."""
+    """What is carried: `rows` are those that were drawn, and `watched` the held-out ones, as of `Rows`; `unread`: what
+    stage A says of drawn rows and of tables is not found here.
+    """
 
-    def __init__(self, workshop: Workshop, feed: MixFeed, model: StageB):
-        self.workshop, self.feed = workshop, feed
+    def __init__(self, workshop: Workshop, feed: MixFeed, model: StageB, unread: bool):
+        self.workshop, self.feed, self.unread = workshop, feed, unread
+        self.chunks = Source(feed.drawn, len(os.sched_getaffinity(0)) if unread else 0).drawn(0)
         self.words, self.word_block = model.encoder.words.weight, model.encoder.shape.word_block
         self.texts, self.questions, self.choices = Interned(), Interned(), Interned()
         self.tables = self.tables_of()
@@ -83,7 +89,6 @@ class Hold:
             self.counts[name] = len(added)
             self.watched += [(*row[:5], False, row[6]) for row in added]
         self.rows: list[tuple] = []
-        self.number = 0
 
     def rows_of(self, chunk: Chunk, a: np.ndarray) -> list[tuple]:
         """The rows of a chunk as numbers: text, question, options, label, similar, paired, whether a scale's steps."""
@@ -114,8 +119,9 @@ class Hold:
         """Draws rows until there are so many."""
         began, before = time.time(), len(self.rows)
         while len(self.rows) < count:
-            self.rows += self.rows_of(*self.feed.with_similar(self.feed.drawn(self.number)))
-            self.number += 1
+            chunk = next(self.chunks)
+            unread = chunk, np.zeros(len(chunk.options.values))
+            self.rows += self.rows_of(*(unread if self.unread else self.feed.with_similar(chunk)))
         log(f"{len(self.rows) - before} rows drawn in {time.time() - began:.0f} s")
 
     def files(self, count: int) -> dict[str, bytes]:
@@ -186,6 +192,8 @@ class Hold:
 
     def vectors(self, numbers: set[int], interned: Interned, encoder: Encoder) -> dict[int, np.ndarray]:
         """Stage A's vectors of sequences by their numbers, kept in the work folder."""
+        if self.unread:
+            return dict.fromkeys(numbers, np.zeros(encoder.shape.width))
         order = sorted(numbers)
         frames = [framed(interned.sequences[n].tolist(), MOST_INPUT + 2) for n in order]
         return dict(zip(order, self.workshop.kept_vectors(encoder, frames, ["stage A", *frames]), strict=True))
@@ -282,12 +290,12 @@ class Kept:
         return tables_written(carried, lexicon, similar, {choice[n]: value for n, value in beside.items()})
 
 
-def weights_of(model: StageB, feed: MixFeed) -> bytes:
+def weights_of(model: StageB, feed: MixFeed, in_eight_bits: bool) -> bytes:
     """The weights that the run starts from, but for the words: those of a large reader in five bits."""
     typical = [pack for each in feed.watched.values() for pack in each.packs[:TYPICAL_ROWS]]
     channels = channels_of(model, typical) if model.encoder.shape.is_large else None
     state = {name: value for name, value in model.state_dict().items() if name != coded_weights.WORDS}
-    return coded_weights.written(state, channels)
+    return coded_weights.written(state, channels, in_eight_bits)
 
 
 def filled(hold: Hold, most_rows: int, room: int) -> dict[str, bytes]:
@@ -326,7 +334,9 @@ def main() -> None:
     # What is drawn here has no rows of tables: those are drawn there.
     rest = replace(settings["cpu"], tables=0.0, everyday=options.everyday / (1 - options.tables))
     feed, model = workshop.feed(rest, taught=False), workshop.start_b()
-    hold = Hold(workshop, feed, model)
+    if options.with_stage_a and not torch.equal(feed.stage_a.words.weight, model.encoder.words.weight):
+        raise ValueError("--with-stage-a: both stages have to read the same words")
+    hold = Hold(workshop, feed, model, options.with_stage_a)
     run = {
         "settings": {device: asdict(each) for device, each in settings.items()},
         "shape": asdict(model.encoder.shape),
@@ -334,9 +344,15 @@ def main() -> None:
         "data": workshop.hashes(),
         "watched": hold.counts,
     }
-    weights = weights_of(model, feed)
-    files = filled(hold, options.rows, round(options.megabytes * 2**20) - BESIDE - len(weights))
-    write(options.archive, {**files, "weights.bin": weights, "run.json": json.dumps(run).encode()})
+    # Beside a stage A there is no room for 16 bits, and what was read back from a package had eight.
+    weights = {"weights.bin": weights_of(model, feed, options.with_stage_a)}
+    if options.with_stage_a:
+        run["stage_a"] = asdict(feed.stage_a.shape)
+        state = {name: value for name, value in feed.stage_a.state_dict().items() if name != "words.weight"}
+        weights["stage-a.bin"] = coded_weights.written(state, None, in_eight_bits=True)
+    room = round(options.megabytes * 2**20) - BESIDE - sum(map(len, weights.values()))
+    files = filled(hold, options.rows, room)
+    write(options.archive, {**files, **weights, "run.json": json.dumps(run).encode()})
     log(f"{options.archive}: {options.archive.stat().st_size / 2**20:.2f} MiB, {len(hold.rows)} rows drawn")
 
 

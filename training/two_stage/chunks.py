@@ -76,10 +76,6 @@ class Chunk:
     paired: np.ndarray
     ranks: np.ndarray
 
-    def with_options(self, options: Sequence[np.ndarray], labels: np.ndarray, ranks: np.ndarray) -> "Chunk":
-        """The chunk with other options of its rows, and what hangs on them."""
-        return replace(self, options=Ragged.of(options), labels=labels, ranks=ranks)
-
 
 def label_of(row: Decision) -> int:
     """The place of the row's label among its choices, or one of TARGETS."""
@@ -113,20 +109,21 @@ def shortlisted(chunk: Chunk, similar: np.ndarray) -> tuple[Chunk, np.ndarray]:
     """Rows with more choices than stage B reads cut to those that stage A finds best, and the right one; the
     similarities with them.
     """
-    if chunk.options.lengths.max() <= BEST:
-        return chunk, similar
-    options, parts, ranks, labels = [], [], [], chunk.labels.copy()
-    for row, (start, length) in enumerate(zip(chunk.options.starts, chunk.options.lengths, strict=True)):
-        kept = np.arange(length)
-        a = similar[start : start + length]
-        if length > BEST:
-            label = chunk.labels[row]
-            kept = np.sort(np.lexsort((-a, kept != label))[:BEST])
-            labels[row] = int(np.flatnonzero(kept == label)[0]) if label >= 0 else label
-        options.append(chunk.options[row][kept])
-        parts.append(a[kept])
-        ranks.append(chunk.ranks[start : start + length][kept])
-    return chunk.with_options(options, labels, np.concatenate(ranks)), np.concatenate(parts)
+    there, options, labels = shortlist(chunk.options, chunk.labels, similar)
+    return replace(chunk, options=options, labels=labels, ranks=chunk.ranks[there]), similar[there]
+
+
+def shortlist(options: Ragged, labels: np.ndarray, similar: np.ndarray) -> tuple[np.ndarray, Ragged, np.ndarray]:
+    """Which options of some rows stage B reads, those options, and the labels as places among them."""
+    there, labels = np.ones(len(similar), bool), labels.copy()
+    for row in np.flatnonzero(options.lengths > BEST):
+        start, length, label = options.starts[row], options.lengths[row], labels[row]
+        order = np.lexsort((-similar[start : start + length], np.arange(length) != label))
+        there[start + order[BEST:]] = False
+        if label >= 0:
+            labels[row] = int(there[start : start + label].sum())
+    lengths = np.minimum(options.lengths, BEST)
+    return there, Ragged(options.values[there], np.cumsum(lengths) - lengths, lengths), labels
 
 
 def packed(row: Decision, reader: Reader) -> Pack:

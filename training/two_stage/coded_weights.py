@@ -1,6 +1,6 @@
 """Weights in files that can be carried: those of products in five bits with a scale for each row, as the package of a
-large stage B has them (`rounding.py`), word embeddings in four bits with a scale for each group, or in 16, and the rest
-in 16 and 32.
+large stage B has them (`rounding.py`), or in eight; word embeddings in four bits with a scale for each group, or in 16;
+and the rest in 16 and 32.
 
 A file is a line of JSON, which names the tensors and their forms in order, and an entropy code of their bytes.
 """
@@ -38,6 +38,12 @@ def in_codes(weight: Tensor, kept: Sequence[int]) -> list[bytes]:
     return [raw(scale, "<f4"), raw(codes_of(rest, scale, LAYER_BITS), "u1"), raw(weight[:, list(kept)], "<f2")]
 
 
+def in_bytes(weight: Tensor) -> list[bytes]:
+    """Weights [rows, columns] in eight bits: scales and codes."""
+    scale = weight.abs().amax(1, keepdim=True).clamp(min=1e-12) / 127
+    return [raw(scale, "<f4"), raw((weight / scale).round(), "i1")]
+
+
 def words_in_codes(words: Tensor) -> list[bytes]:
     """Word embeddings in four bits: scales and codes of groups."""
     groups = words.reshape(-1, WORD_GROUP)
@@ -54,11 +60,13 @@ def blocks_in_codes(words: Tensor, size: int) -> list[bytes]:
     return [raw(scale, "<f2"), raw(codes.clamp(0, 15), "u1")]
 
 
-def written(state: Mapping[str, Tensor], channels: Mapping[str, Sequence[int]] | None) -> bytes:
-    """A state of stage B, or a part of one, but for the words, as a file.
+def written(
+    state: Mapping[str, Tensor], channels: Mapping[str, Sequence[int]] | None, in_eight_bits: bool = False
+) -> bytes:
+    """A state of a stage, or a part of one, but for the words, as a file.
 
     `channels`: the input channels by the names of products that are kept out of their five bits; without it all layers
-    are in 16 bits.
+    are in 16 bits, or in eight.
     """
     head, parts = [], []
     for name, value in state.items():
@@ -68,6 +76,9 @@ def written(state: Mapping[str, Tensor], channels: Mapping[str, Sequence[int]] |
         if channels is not None and layer in channels:
             entry |= {"form": "codes", "kept": list(channels[layer])}
             parts += in_codes(value, channels[layer])
+        elif in_eight_bits and value.dim() > 1:
+            entry["form"] = "bytes"
+            parts += in_bytes(value)
         else:
             entry["form"] = "half" if value.dim() > 1 else "float"
             parts.append(raw(value, "<f2" if value.dim() > 1 else "<f4"))
@@ -123,6 +134,9 @@ def read(data: bytes) -> dict[str, Tensor]:
             ) * scale
             kept = entry["kept"]
             value[:, kept] = take(shape[0] * len(kept), "<f2").reshape(shape[0], len(kept))
+        elif entry["form"] == "bytes":
+            scale = take(shape[0], "<f4")[:, None]
+            value = take(shape[0] * shape[1], "i1").reshape(shape) * scale
         else:
             value = take(int(np.prod(shape)), "<f2" if entry["form"] == "half" else "<f4").reshape(shape)
         found[entry["name"]] = torch.from_numpy(np.array(value, np.float32))

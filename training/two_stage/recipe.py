@@ -37,6 +37,9 @@ def arguments(carry: bool = False) -> argparse.Namespace:
     if carry:
         parser.add_argument("--archive", type=Path, required=True, help="the file that is made")
         parser.add_argument("--megabytes", type=float, default=60, help="how many MiB it has at most")
+        parser.add_argument(
+            "--with-stage-a", action="store_true", help="stage A is carried, too, and read there instead of here"
+        )
     else:
         parser.add_argument("--package", type=Path, required=True, help="models/<model>/<revision>")
         parser.add_argument("--from", type=Path, dest="carried", help="what a carried run left: finish from there")

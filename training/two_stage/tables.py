@@ -142,13 +142,20 @@ def read_tables(folder: Path = TABLES) -> list[Table]:
     return [table for path in sorted(folder.glob("*.txt")) for table in read_file(path)]
 
 
+def none_fits(name: str) -> bool:
+    """Whether a name says in English that none fits."""
+    return NONE_FITS.match(name.lower()) is not None
+
+
 def lexicon(tables: Sequence[Table]) -> Lexicon:
     """The words that drawing from these tables has to know."""
-    # A name in another language stands in the place of an English one.
+    # A name in another language stands in the place of an English one; one that stands elsewhere as well ("yes") means
+    # more than that.
     named = [names for table in tables for asked in table.columns for names in zip(*asked.lists, strict=True)]
-    none_fits = {name for names in named if any(NONE_FITS.match(n.lower()) for n in names) for name in names}
+    others = {name for names in named if not any(map(none_fits, names)) for name in names if not none_fits(name)}
+    residuals = {name for names in named if any(map(none_fits, names)) for name in names} - others
     return Lexicon(
-        frozenset(RESIDUAL) | none_fits,
+        frozenset(RESIDUAL) | residuals,
         tuple(RESIDUAL),
         tuple(BLANKS),
         tuple(map(tuple, YES_NO)),
