@@ -48,7 +48,7 @@ build_go() {
 UMPIRE_MODELS_DIR="$PWD/models" UMPIRE_MODELS=umpire-mini sh scripts/with-service.sh sh -euc '
   cd "$COPY"
   export UMPIRE_KEY="$API_KEY"
-  expect="billing: invoices, charges, refunds 0.992856 umpire-mini@r10"
+  expect="billing: invoices, charges, refunds 0.95641 umpire-mini@r11"
   check() { printf "%s: %s\n" "$1" "$2"; test "$2" = "$expect"; }
   refuse() {
     if said="$(UMPIRE_KEY=wrong "$@" 2>&1)"; then exit 1; fi

@@ -100,7 +100,7 @@ export const MODEL_SETTINGS = {
   UMPIRE_MODELS: setting(
     'all',
     (names) => parseSelection(names.replace(/^all$/, '')),
-    'The models that are served: `umpire-mini,minilm-l6`, or single revisions such as `umpire-mini@r10`, or `all`',
+    'The models that are served: `umpire-mini,minilm-l6`, or single revisions such as `umpire-mini@r11`, or `all`',
   ),
   UMPIRE_INFERENCE_SERVERS: setting(
     '',

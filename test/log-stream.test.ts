@@ -189,11 +189,11 @@ test('a start says where it listens, who may ask, and what to read', async (t) =
 
 test('requests, other lines and errors are each one that can be read', async (t) => {
   const lines = await logged(true, (logger) => {
-    const decided = { method: 'POST', route: '/v1/decisions', status: 200, durationMs: 4.2, model: 'umpire-mini@r10' };
+    const decided = { method: 'POST', route: '/v1/decisions', status: 200, durationMs: 4.2, model: 'umpire-mini@r11' };
     logger.info({ requestId: 'req_1', ...decided }, 'request');
     const refusal = { method: 'GET', route: '/v1/models', status: 503, durationMs: 1, reason: 'STORE_UNAVAILABLE' };
     logger.info({ ...refusal, cause: 'disk is full' }, 'request');
-    logger.info({ model: 'umpire-mini@r10' }, 'a model is ready');
+    logger.info({ model: 'umpire-mini@r11' }, 'a model is ready');
     logger.warn({ models: ['x'] }, 'there is no package of models that are to be served');
     logger.error({ err: new Error('no such thing') }, 'failed');
     logger.info({}, 'stopped');
@@ -201,9 +201,9 @@ test('requests, other lines and errors are each one that can be read', async (t)
   const [request, refused, ready, warning, failed, ...rest] = lines
     .split('\n')
     .map((line) => line.replace(/^[\d:]{8} /, ''));
-  t.is(request, 'POST /v1/decisions 200 4.2 ms umpire-mini@r10');
+  t.is(request, 'POST /v1/decisions 200 4.2 ms umpire-mini@r11');
   t.is(refused, 'GET /v1/models 503 1 ms STORE_UNAVAILABLE disk is full');
-  t.is(ready, 'a model is ready (model=umpire-mini@r10)');
+  t.is(ready, 'a model is ready (model=umpire-mini@r11)');
   t.is(warning, 'WARN there is no package of models that are to be served (models=["x"])');
   t.is(failed, 'ERROR failed');
   t.is(rest[0], 'Error: no such thing');

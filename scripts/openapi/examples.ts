@@ -27,14 +27,14 @@ const { choices: CHOICES, ...QUESTION } = REQUEST;
 const DECISION = {
   id: 'dec_kFNyNVecNy8SKJjWJIupbw',
   object: 'decision',
-  model: 'umpire-mini@r10',
+  model: 'umpire-mini@r11',
   output: {
     choice: 'billing: invoices, charges, refunds',
-    confidence: 0.992856,
+    confidence: 0.95641,
     probabilities: {
-      'billing: invoices, charges, refunds': 0.992856,
-      'shipping: parcels and delivery': 0.005115,
-      'technical support: errors and crashes': 0.002029,
+      'billing: invoices, charges, refunds': 0.95641,
+      'shipping: parcels and delivery': 0.024853,
+      'technical support: errors and crashes': 0.018737,
     },
   },
   usage: { input_tokens: 13 },
@@ -113,7 +113,7 @@ export const EXAMPLES: readonly Example[] = [
     name: 'revision',
     summary: 'A certain revision of a model',
     operation: 'CreateDecision',
-    body: { ...QUESTION, model: 'umpire-mini@r10', choices: CHOICES },
+    body: { ...QUESTION, model: 'umpire-mini@r11', choices: CHOICES },
     status: 200,
     answer: DECISION,
   },

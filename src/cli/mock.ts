@@ -11,7 +11,7 @@ const DEFAULT_LIMITS: ModelLimits = { inputTokens: 512, candidateTokens: 128, ch
 
 /** The models that Umpire is shipped with, by the names that clients ask for, with their limits. */
 const SHIPPED: Readonly<Record<string, ModelLimits>> = {
-  'umpire-mini@r10': { inputTokens: 4096, candidateTokens: 72, choices: 300 },
+  'umpire-mini@r11': { inputTokens: 4096, candidateTokens: 72, choices: 300 },
   'umpire-base@r4': { inputTokens: 2048, candidateTokens: 66, choices: 300 },
   'umpire-multi@r4': { inputTokens: 4096, candidateTokens: 76, choices: 300 },
   'minilm-l6@r2': { inputTokens: 500, candidateTokens: 96, choices: 300 },

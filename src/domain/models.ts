@@ -56,7 +56,7 @@ export function unknownModel(name: string, why?: string, models: readonly ModelR
   const readable = NAME.test(id) && (revision === undefined || NAME.test(revision)) && rest.length === 0;
   if (!readable) {
     return fault(
-      "model is not a valid '<model_id>' or '<model_id>@<revision>', such as 'umpire-mini' or 'umpire-mini@r10'",
+      "model is not a valid '<model_id>' or '<model_id>@<revision>', such as 'umpire-mini' or 'umpire-mini@r11'",
     );
   }
   if (why !== undefined) return fault(`${why}: '${id}'`);

@@ -172,7 +172,7 @@ test.serial('a question of an owner is new to everybody else', async (t) => {
   const engine = await startEngine(t, { modelsDir: modelsDir('umpire-mini'), cacheDir: ENGINE_CACHE });
   const question = job({
     model: 'umpire-mini',
-    revision: 'r10',
+    revision: 'r11',
     choices: ['billing', 'shipping'],
     instruction: 'Which team?',
   });

@@ -16,14 +16,14 @@ const ROWS = 40;
 // the machine is busy.
 const CALLERS = 2;
 
-// Two answers a set under what umpire-mini@r10 reaches on these rows: .600, .600, .700, .675, .850. A CPU with other
+// Two answers a set under what umpire-mini@r11 reaches on these rows: .525, .625, .700, .650, .800. A CPU with other
 // int8 kernels answers a few rows in a hundred differently.
 const FLOORS: Readonly<Record<string, number>> = {
-  banking77: 0.54,
-  clinc150: 0.54,
+  banking77: 0.46,
+  clinc150: 0.56,
   clinc150_oos: 0.64,
-  metatool: 0.62,
-  negations: 0.79,
+  metatool: 0.59,
+  negations: 0.74,
 };
 
 const folder = (name: string): string => fileURLToPath(new URL(`../../bench/eval/${name}`, import.meta.url));
@@ -51,7 +51,7 @@ test.serial('umpire-mini decides the sample as well as it did', async (t) => {
   }
   const { accuracy = 0, wrongAndSure = 1 } = result?.mean ?? {};
   t.log(`mean accuracy ${accuracy.toFixed(3)}, wrong and sure ${wrongAndSure.toFixed(3)}`);
-  t.true(accuracy >= 0.66, `mean accuracy: ${accuracy}`);
+  t.true(accuracy >= 0.63, `mean accuracy: ${accuracy}`);
   t.true(wrongAndSure <= 0.06, `wrong and sure: ${wrongAndSure}`);
 });
 
@@ -63,11 +63,11 @@ interface Written {
   readonly kinds: Readonly<Record<string, number>>;
 }
 
-// What umpire-mini@r10 reaches (everyday .628, its kinds .687, .704, .714; ordinary .800), less three answers in a
+// What umpire-mini@r11 reaches (everyday .711, its kinds .708, .778, .881; ordinary .844), less three answers in a
 // kind, eight of the 180 everyday rows and five of the 90 ordinary ones, which is more than CPUs differ by.
 const WRITTEN: Readonly<Record<string, Written>> = {
-  everyday: { rows: 3, accuracy: 0.58, kinds: { ordinal: 0.62, routing: 0.59, yesno: 0.64 } },
-  ordinary: { rows: 6, accuracy: 0.74, kinds: {} },
+  everyday: { rows: 3, accuracy: 0.66, kinds: { ordinal: 0.64, routing: 0.66, yesno: 0.81 } },
+  ordinary: { rows: 6, accuracy: 0.78, kinds: {} },
 };
 
 for (const [name, floor] of Object.entries(WRITTEN)) {

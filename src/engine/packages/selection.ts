@@ -15,7 +15,7 @@ export function parseSelection(text: string): { readonly value: readonly string[
   );
   return wrong === undefined
     ? { value: names }
-    : { problem: `'${wrong}' is not a model, as 'umpire-mini', or a revision, as 'umpire-mini@r10'` };
+    : { problem: `'${wrong}' is not a model, as 'umpire-mini', or a revision, as 'umpire-mini@r11'` };
 }
 
 /** The packages that these names mean, all of them if there are none. */

@@ -16,7 +16,7 @@ const decided = Array.from({ length: 6 }, (_, i) => ({
   choice: CHOICES[i % 4],
   confidence: 0.9 - i / 10,
   probabilities: Object.fromEntries(CHOICES.map((choice, k) => [choice, k === i % 4 ? 0.9 - i / 10 : 0.05])),
-  model: 'umpire-mini@r10',
+  model: 'umpire-mini@r11',
 }));
 
 function newFile(content: string, name = 'decided.jsonl'): string {
@@ -57,7 +57,7 @@ test('texts come from the least sure on; a key is an answer, Enter the one that 
     '',
     'text 5',
     '',
-    'Decided: billing 0.400 by umpire-mini@r10',
+    'Decided: billing 0.400 by umpire-mini@r11',
     '',
     '2 billing 0.400    1 account 0.050    3 returns 0.050    4 shipping 0.050',
     '',
@@ -182,7 +182,7 @@ test('what decide writes as CSV, and what teach asked, where catalog and teacher
     pupil: { choice: i < 2 ? 'returns' : each.choice, confidence: 0.3 },
   }));
   const some = await press(newFile(jsonl(asked)), '.', { args: ['--disagreeing'] });
-  t.regex(some.last, /^0 of 2 have .*\nDecided: billing 0\.800 by umpire-mini@r10; the catalog: returns 0\.300\n/s);
+  t.regex(some.last, /^0 of 2 have .*\nDecided: billing 0\.800 by umpire-mini@r11; the catalog: returns 0\.300\n/s);
   t.regex((await runUmpire(['review', csv])).err, /not a terminal that can show a page: --plain reads line by line/);
   t.regex((await press(newFile('{"input":"a"}\n'), '.')).err, /has no decided texts/);
 });
@@ -196,7 +196,7 @@ test('line by line: the same answers for a screen reader and for a program', asy
     '0 of 6 have a label, 0 skipped',
     'Question: Which team?',
     'Text: text 5',
-    'Decided: billing 0.400 by umpire-mini@r10',
+    'Decided: billing 0.400 by umpire-mini@r11',
     'Choice 2 billing 0.400',
     'Choice 1 account 0.050',
     'Choice 3 returns 0.050',

@@ -42,7 +42,7 @@ async function tiny(t: ExecutionContext): Promise<string> {
 }
 
 test.serial('a shipped model decides from the cache as without it, bit for bit, with packed weights', async (t) => {
-  const folder = join(shippedModels, 'umpire-mini', 'r10');
+  const folder = join(shippedModels, 'umpire-mini', 'r11');
   const cache = temporaryFolder();
   const first = await decide(folder, cache);
   const plain = await decide(folder, '', { profile: first.profile });
