@@ -13,7 +13,7 @@ const DEFAULT_LIMITS: ModelLimits = { inputTokens: 512, candidateTokens: 128, ch
 const SHIPPED: Readonly<Record<string, ModelLimits>> = {
   'umpire-mini@r11': { inputTokens: 4096, candidateTokens: 72, choices: 300 },
   'umpire-base@r4': { inputTokens: 2048, candidateTokens: 66, choices: 300 },
-  'umpire-multi@r4': { inputTokens: 4096, candidateTokens: 76, choices: 300 },
+  'umpire-multi@r5': { inputTokens: 4096, candidateTokens: 76, choices: 300 },
   'minilm-l6@r2': { inputTokens: 500, candidateTokens: 96, choices: 300 },
 };
 /** The models of a mock that is given no `--model`. */
