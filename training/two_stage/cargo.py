@@ -9,7 +9,7 @@ import json
 import lzma
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -222,6 +222,10 @@ def carried_stage_a(folder: Path) -> Encoder | None:
     return encoder.to(DEVICE).eval()
 
 
+# Vectors by the numbers of what was read.
+Vectors = np.ndarray | Mapping[int, np.ndarray]
+
+
 def in_steps(similar: np.ndarray) -> np.ndarray:
     """Cosines in whole numbers of SIMILAR_STEP."""
     return np.clip(np.round(similar / SIMILAR_STEP), -127, 127).astype(np.int64)
@@ -242,13 +246,23 @@ def said_by(encoder: Encoder, strings: Strings, rows: Rows, tables: Tables) -> t
     similar = np.concatenate(found)
     there, options, labels = shortlist(rows.options, rows.labels, similar)
     rows = replace(rows, options=options, labels=labels, similar=in_steps(similar[there]))
-    of_table = [
-        in_steps(texts[[text for _, text in table.rows]] @ choices[names_of(table)].T) for table in tables.tables
-    ]
-    places = sorted({text for table in tables.tables for _, text in table.rows})
-    centre = texts[places].mean(0)
-    beside = {name: int(in_steps(choices[name] @ centre)) for name in tables.beside}
+    of_table, beside = said_of(tables.tables, tables.beside, texts, choices)
     return rows, replace(tables, similar=tuple(of_table), beside=beside)
+
+
+def said_of(
+    tables: Sequence[Table], beside: Iterable[int], texts: Vectors, names: Vectors
+) -> tuple[list[np.ndarray], dict[int, int]]:
+    """What a stage A says of each row and name of tables, and of names that stand `beside` any text; from its vectors
+    of texts and names by their numbers.
+    """
+    found = [
+        in_steps(np.stack([texts[t] for _, t in table.rows]) @ np.stack([names[n] for n in names_of(table)]).T)
+        for table in tables
+    ]
+    read = sorted({text for table in tables for _, text in table.rows})
+    centre = np.mean([texts[t] for t in read], 0) if read else 0.0
+    return found, {name: int(in_steps(np.sum(names[name] * centre))) for name in beside}
 
 
 class CargoFeed:

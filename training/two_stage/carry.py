@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from . import coded_weights
-from .cargo import SIMILAR_STEP, Rows, Strings, arrays_written, names_of, ragged_arrays, tables_written
+from .cargo import Rows, Strings, arrays_written, in_steps, names_of, ragged_arrays, said_of, tables_written
 from .chunks import MOST_INPUT, MOST_INSTRUCTION, MOST_OPTION, Chunk, Ragged, Source, flattened
 from .encoder import Encoder
 from .mix_feed import MixFeed
@@ -77,7 +77,7 @@ class Hold:
 
     def __init__(self, workshop: Workshop, feed: MixFeed, model: StageB, unread: bool):
         self.workshop, self.feed, self.unread = workshop, feed, unread
-        self.chunks = Source(feed.drawn, len(os.sched_getaffinity(0)) if unread else 0).drawn(0)
+        self.chunks = Source(feed.drawn, len(os.sched_getaffinity(0))).drawn(0)
         self.words, self.word_block = model.encoder.words.weight, model.encoder.shape.word_block
         self.texts, self.questions, self.choices = Interned(), Interned(), Interned()
         self.tables = self.tables_of()
@@ -90,8 +90,11 @@ class Hold:
             self.watched += [(*row[:5], False, row[6]) for row in added]
         self.rows: list[tuple] = []
 
-    def rows_of(self, chunk: Chunk, a: np.ndarray) -> list[tuple]:
-        """The rows of a chunk as numbers: text, question, options, label, similar, paired, whether a scale's steps."""
+    def rows_of(self, chunk: Chunk, a: np.ndarray | None) -> list[tuple]:
+        """The rows of a chunk as numbers: text, question, options, label, similar (0 where stage A is not asked here),
+        paired, whether a scale's steps.
+        """
+        a = np.zeros(len(chunk.options.values)) if a is None else a
         names = [self.choices(chunk.choices[i][:MOST_OPTION]) for i in range(len(chunk.choices.lengths))]
         found = []
         for i, label in enumerate(chunk.labels):
@@ -108,7 +111,7 @@ class Hold:
                     self.questions(premise[1 : len(premise) - len(text) - 2]),
                     numbers[order],
                     label if label < 0 else int(np.flatnonzero(order == label)[0]),
-                    np.clip(np.round(similar[order] / SIMILAR_STEP), -127, 127),
+                    in_steps(similar[order]),
                     bool(chunk.paired[i]),
                     scale,
                 )
@@ -119,9 +122,10 @@ class Hold:
         """Draws rows until there are so many."""
         began, before = time.time(), len(self.rows)
         while len(self.rows) < count:
-            chunk = next(self.chunks)
-            unread = chunk, np.zeros(len(chunk.options.values))
-            self.rows += self.rows_of(*(unread if self.unread else self.feed.with_similar(chunk)))
+            chunk, a = next(self.chunks), None
+            if not self.unread:
+                chunk, a = self.feed.with_similar(chunk)
+            self.rows += self.rows_of(chunk, a)
         log(f"{len(self.rows) - before} rows drawn in {time.time() - began:.0f} s")
 
     def files(self, count: int) -> dict[str, bytes]:
@@ -181,14 +185,8 @@ class Hold:
         of_name = self.vectors({name for table in tables for name in names_of(table)}, self.choices, encoder)
         also = [name for each in (lexicon.none, *lexicon.yes_no, *lexicon.verdicts) for name in each]
         of_also = self.vectors(set(also), self.choices, encoder)
-        centre = np.mean(list(of_text.values()), 0) if of_text else 0.0
-        similar = [
-            np.stack([of_text[t] for _, t in table.rows]) @ np.stack([of_name[n] for n in names_of(table)]).T
-            for table in tables
-        ]
-        scaled = [np.clip(np.round(each / SIMILAR_STEP), -127, 127) for each in similar]
-        beside = {name: round(float(vector @ centre) / SIMILAR_STEP) for name, vector in of_also.items()}
-        return tables, lexicon, scaled, beside
+        similar, beside = said_of(tables, of_also, of_text, of_name | of_also)
+        return tables, lexicon, similar, beside
 
     def vectors(self, numbers: set[int], interned: Interned, encoder: Encoder) -> dict[int, np.ndarray]:
         """Stage A's vectors of sequences by their numbers, kept in the work folder."""
